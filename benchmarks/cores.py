@@ -18,6 +18,7 @@ import argparse
 import multiprocessing
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 from unittest.mock import patch
@@ -75,13 +76,18 @@ def walks(nodes: int, seed: int, objective: str, seconds: float, most: int) -> N
     problem = make_problem(synthetic_snapshot(nodes, 10 * nodes, seed), Settings(objective=objective)).problem
     evaluator, tier = Evaluator(problem), len(problem.tiers) - 1
     states: list[WalkState] = []
-    build = walking.state_of
 
-    def built(*arguments: Any) -> WalkState:
-        states.append(build(*arguments))
-        return states[-1]
+    def noted(build: Callable[..., WalkState]) -> Callable[..., WalkState]:
+        def built(*arguments: Any) -> WalkState:
+            states.append(build(*arguments))
+            return states[-1]
 
-    with patch.object(walking, "state_of", built):
+        return built
+
+    with (
+        patch.object(walking, "state_of", noted(walking.state_of)),
+        patch.object(walking, "_copy", noted(walking._copy)),  # of threads that walk apart
+    ):
         walking.walk(evaluator, problem.start, tier, Deadline(1.0), threads=most)  # compiles
         for threads in sorted({1, most}):
             states.clear()

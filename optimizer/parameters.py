@@ -48,7 +48,7 @@ class PortfolioParameters:
     room_share
         Share of walks that make room for unscheduled pods, for each tier that counts some.
     limited_room_share
-        Share of CP-SAT after that where moves are limited: it spends few of them best.
+        Share of CP-SAT after that where moves are limited, for the first tier; half of it for the second, and so on.
     column_share
         Share of column generation where nothing counts but tiers that it knows best.
     closed_column_share

@@ -173,7 +173,10 @@ class _Portfolio:
         run, chosen = self.run, self.parameters
         leading = self._leading(Open, Unplaced)
         only = leading == len(self.tiers)
-        self.closing.leave()
+        charging = next((tier for tier in self.tiers if run.is_open(tier)), 0)
+        if self.closing.leave():
+            self._bound_cheaply()
+            self.closing.spare(charging)
         if not any(run.is_open(tier) for tier in range(self._leading(Unplaced))):
             if self.closing.begin(leading):
                 self.constructive.take(leading)
@@ -214,21 +217,23 @@ class _Portfolio:
         if not any(self.walk.makes_room(tier) for tier in range(annealed)):
             self.anneal(chosen.counting_share if only else chosen.leading_share, annealed)
         engine = self._column_generation()
-        limited = run.evaluator.problem.move_limit is not None
+        rooms = 0
         for tier in range(leading):
             self._bound_cheaply()
             if not run.over and self.closing.suit(tier):
                 self._bound(tier, self.all_parameters.closing.bounding)
             closed = self.closing.close(tier)
             share = chosen.column_share if only else chosen.leading_share
-            if not (limited and self._counts_waiting(tier)):  # patterns know nothing of moves
+            exactly = self._few_moves_let_in(tier)
+            if not exactly:  # patterns know nothing of moves
                 self._close_by_columns(engine, tier, chosen.closed_column_share if closed else share, leading)
             if closed:
                 self.constructive.take(tier + 1)  # with most nodes closed, others can be emptied that could not
                 self.closing.spare(tier)
             self.walk.make_room(tier, chosen.room_share)
-            if limited and run.is_open(tier) and self._counts_waiting(tier):
-                self._prove(tier, chosen.limited_room_share)
+            if exactly:
+                rooms += 1
+                self._prove(tier, chosen.limited_room_share / rooms, leading)
             if not only and not run.over and run.is_open(tier):
                 # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
                 self._lns(self.backend or SerialBackend(run.stop), chosen.leading_share, tier)
@@ -347,27 +352,22 @@ class _Portfolio:
             return CHEAP
         return BOUNDS if self.options.kernels else WITHOUT_KERNELS
 
-    def _counts_waiting(self, tier: int) -> bool:
-        """Whether a tier counts unscheduled pods alone."""
-        return all(isinstance(weighted.term, Unplaced) for weighted in self.run.evaluator.problem.tiers[tier].terms)
+    def _few_moves_let_in(self, tier: int) -> bool:
+        """Whether a tier counts unscheduled pods alone, moves are limited, and CP-SAT can solve it as a whole."""
+        problem = self.run.evaluator.problem
+        limit = problem.move_limit
+        counts = all(isinstance(weighted.term, Unplaced) for weighted in problem.tiers[tier].terms)
+        return self.exact and counts and limit is not None and limit < problem.start.count.sum()
 
-    def _prove(self, tier: int, given: float | None = None) -> None:
-        """Let CP-SAT improve and bound a tier as a whole, in a share of the time that is given or depends on it."""
+    def _prove(self, tier: int, share: float | None = None, repaired: int | None = None) -> None:
+        """Let CP-SAT improve and bound a tier as a whole, in a share of the time; then repair the first tiers."""
         run, chosen = self.run, self.parameters
         if run.over or not run.is_open(tier):
             return
         if not run.memory.admits(run.variables * chosen.bytes_per_variable):
             run.note("skipped the exact model: it would not fit into memory")
             return
-        share = 1 / max(1, sum(run.is_open(later) for later in self.tiers[tier:]))
-        # Where proofs are out of reach, LNS makes better use of the time.
-        terms = [weighted.term for weighted in run.evaluator.problem.tiers[tier].terms]
-        if run.variables > chosen.largest_curved_model and any(isinstance(term, NodeCurve) for term in terms):
-            share *= chosen.curved_cpsat_share
-        else:
-            small = run.variables <= self.options.largest_model // 2
-            share *= chosen.cpsat_share if small else chosen.large_cpsat_share
-        share = share if given is None else given
+        share = self._share_of_proof(tier) if share is None else share
         building = building_seconds(run.evaluator.problem, tier, run.variables)
         if not self.options.deterministic and building > share * run.left:
             return
@@ -389,7 +389,17 @@ class _Portfolio:
                 return
         run.raise_bound(tier, found.bound, "CP-SAT")
         if found.placement is not None and run.offer(found.placement, "CP-SAT"):
-            self._repair_after(tier, len(self.tiers))
+            self._repair_after(tier, len(self.tiers) if repaired is None else repaired)
+
+    def _share_of_proof(self, tier: int) -> float:
+        """Return CP-SAT's share of the time: where proofs are out of reach, LNS makes better use of it."""
+        run, chosen = self.run, self.parameters
+        share = 1 / max(1, sum(run.is_open(later) for later in self.tiers[tier:]))
+        terms = [weighted.term for weighted in run.evaluator.problem.tiers[tier].terms]
+        if run.variables > chosen.largest_curved_model and any(isinstance(term, NodeCurve) for term in terms):
+            return share * chosen.curved_cpsat_share
+        small = run.variables <= self.options.largest_model // 2
+        return share * (chosen.cpsat_share if small else chosen.large_cpsat_share)
 
     def _repair_after(self, tier: int, tiers: int) -> None:
         """Anneal again: an engine that improves one tier worsens later ones, which are quickly repaired."""

@@ -59,21 +59,21 @@ def eviction_bound(problem: Problem, upper: NDArray[np.int32], tier: int, reache
                 if len(wanted):
                     waiting = value // int(cost[wanted].min())
                     more = int((problem.size - problem.start.placed(len(problem.classes)))[wanted].sum()) - waiting
-                    best = max(best, least_cost_of_room(problem, upper, wanted, more, price))
+                    most = upper[wanted].sum(axis=0).astype(np.int64)
+                    best = max(best, least_cost_of_room(problem, most, wanted, more, price))
     return best
 
 
-def least_cost_of_room(problem: Problem, upper: NDArray[np.int32], wanted: Ints, more: int, price: Ints) -> int:
+def least_cost_of_room(problem: Problem, most: Ints, wanted: Ints, more: int, price: Ints) -> int:
     """Return a lower bound of the cost of moves that make room for so many more pods of the wanted classes.
 
     Parameters
     ----------
-    upper
-        ``[c, n]`` the most pods of each class that a node can hold; 0 where none of these may come.
+    most
+        ``[n]`` the most pods of these classes that a node can hold, as far as they may be there.
     """
     if more <= 0:
         return 0
-    most = upper[wanted].sum(axis=0).astype(np.int64)
     capacities = [rule for rule in problem.rules if isinstance(rule, Capacity) and (rule.demand >= 0).all()]
     loads = [problem.start.per_node(len(problem.nodes), rule.demand) for rule in capacities]
     needed = [int(rule.demand[wanted].min()) for rule in capacities]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.models.arrays import Bools
+from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import Prefer, Problem, Tier
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
 from stowplan.optimizer.bounds.evictions import least_cost_of_room
@@ -48,45 +48,54 @@ def leaving_bound(problem: Problem, upper: NDArray[np.int32], tier: int, reached
         Values of the earlier tiers, which must not get worse.
     """
     price = move_prices(problem.tiers[tier], len(problem.classes))
-    best = 0
-    for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
-        if not _charges(earlier):
-            continue
-        charge = np.zeros(upper.shape, dtype=np.int64)
-        for weighted in earlier.terms:
-            if isinstance(weighted.term, Prefer):
-                charge += weighted.weight * weighted.term.table[weighted.term.row]
-        start = problem.start
-        of_start = charge[start.cls, start.node]
-        here = of_start > 0
-        if not here.any():
-            continue
-        charged = np.flatnonzero((charge > 0).any(axis=1))
-        # So many may stay; those that remain charged may be others, of any class that is charged somewhere.
-        stay = value // int(charge[charge > 0].min())
-        leave = int(start.count[here].sum()) - stay
-        if leave <= 0:
-            continue
-        each = np.sort(np.repeat(price[start.cls[here]], start.count[here]))
-        best = max(
-            best, int(each[:leave].sum()) + _for_room(problem, upper, charge > 0, charged.tolist(), leave, price)
-        )
-    return best
+    before = zip(problem.tiers[:tier], reached, strict=False)
+    return max(
+        (_after(problem, upper, earlier, value, price) for earlier, value in before if _charges(earlier)), default=0
+    )
 
 
-def _for_room(
-    problem: Problem, upper: NDArray[np.int32], charged: Bools, classes: list[int], leave: int, price: NDArray[np.int64]
-) -> int:
-    """Return a lower bound of what it costs that other pods make room for those that leave."""
+def _after(problem: Problem, upper: NDArray[np.int32], earlier: Tier, value: int, price: Ints) -> int:
+    """Return what the moves cost at least without which a tier that charges pods on nodes is above a value."""
+    terms = [(weighted.weight, weighted.term) for weighted in earlier.terms if isinstance(weighted.term, Prefer)]
+    rows, row = np.unique(np.stack([term.row for _, term in terms], axis=1), axis=0, return_inverse=True)
+    row = row.reshape(-1)
+    tables = [weight * term.table[rows[:, i]] for i, (weight, term) in enumerate(terms)]
+    charge = np.sum(tables, axis=0)
+    start = problem.start
+    here = charge[row[start.cls], start.node] > 0
+    if not here.any():
+        return 0
+    # So many may stay; those that remain may be others, of any class that is charged somewhere.
+    stay = value // int(charge[charge > 0].min())
+    leave = int(start.count[here].sum()) - stay
+    if leave <= 0:
+        return 0
+    each = np.sort(np.repeat(price[start.cls[here]], start.count[here]))
+    return int(each[:leave].sum()) + _for_room(problem, upper, charge > 0, row, leave, price)
+
+
+def _for_room(problem: Problem, upper: NDArray[np.int32], charged: Bools, row: Ints, leave: int, price: Ints) -> int:
+    """Return a lower bound of what it costs that other pods make room for those that leave.
+
+    Parameters
+    ----------
+    charged
+        ``[row, n]`` whether classes of a row are charged on a node.
+    row
+        ``[c]`` the row of each class.
+    """
+    some = np.flatnonzero(charged.any(axis=1))
+    classes = np.flatnonzero(np.isin(row, some))
     unscheduled = problem.size - problem.start.placed(len(problem.classes))
     if (problem.optional > unscheduled)[classes].any():
         return 0  # they may lose their nodes and get none
-    nodes = charged.any(axis=0)
-    open_pairs = np.where(charged, 0, upper)
+    most = np.zeros(len(problem.nodes), dtype=np.int64)
+    for r in some.tolist():
+        most += np.where(charged[r], 0, upper[row == r].sum(axis=0, dtype=np.int64))
     # A node that charges some classes only counts as if the others had all its room.
-    leave -= int(open_pairs[classes][:, nodes].sum())
-    open_pairs[:, nodes] = 0
-    return least_cost_of_room(problem, open_pairs, np.array(classes), leave, price)
+    nodes = charged.any(axis=0)
+    leave -= int(most[nodes].sum())
+    return least_cost_of_room(problem, np.where(nodes, 0, most), classes, leave, price)
 
 
 def _charges(tier: Tier) -> bool:

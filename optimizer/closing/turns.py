@@ -50,26 +50,30 @@ class ClosingTurns:
             self._engine(tier).close(self.run.best, deadline, self.options.seed, self.run.enough[tier], self._offer)
         return True
 
-    def leave(self) -> None:
-        """Take pods away from the nodes where the first open tier charges them; then spare moves.
+    def leave(self) -> bool:
+        """Take pods away from the nodes where the first open tier charges them; return whether that was tried.
 
-        How many must stay is mostly decided by room, which a walk through the whole cluster makes best.
+        Where proofs are in reach, CP-SAT is quicker.
         """
-        run = self.run
+        run, problem = self.run, self.run.evaluator.problem
         tier = next((tier for tier in range(len(run.values) - 1) if run.is_open(tier)), None)
-        if tier is None or run.over or not self.options.kernels:
-            return
-        if ClosingEngine.names_nodes(run.evaluator.problem, tier, self.rearrangement):
-            with run.stage(NAME, self.parameters.leaving_share, tier) as deadline:
-                self._engine(tier).leave(run.best, deadline, self.options.seed, self._offer)
-            self.spare(tier)
+        if tier is None or run.over or not self.options.kernels or problem.move_limit == 0:
+            return False
+        if run.variables <= self.rearrangement.provable:
+            return False
+        if not ClosingEngine.names_nodes(problem, tier, self.rearrangement):
+            return False
+        with run.stage(NAME, self.parameters.leaving_share, tier) as deadline:
+            self._engine(tier).leave(run.best, deadline, self.options.seed, self._offer)
+        return True
 
     def spare(self, tier: int) -> None:
         """Improve the tier that follows one whose nodes were closed, which has cost many moves."""
-        if self.run.over:
+        run, engine = self.run, self._engine(tier)
+        if run.over or not run.is_open(tier + 1) or not engine.settles:
             return
-        with self.run.stage(NAME, self.parameters.settling_share, tier + 1) as deadline:
-            self._engine(tier).settle(self.run.best, deadline, self.options.seed, self._offer)
+        with run.stage(NAME, self.parameters.settling_share, tier + 1) as deadline:
+            engine.settle(run.best, deadline, self.options.seed, self._offer, run.enough[tier + 1])
 
     def _engine(self, tier: int) -> ClosingEngine:
         return ClosingEngine(self.run.evaluator, tier, self.parameters, self.rearrangement)

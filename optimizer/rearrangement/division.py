@@ -23,6 +23,9 @@ BY_DOMAIN = (at.AT_MOST, at.REPEL, at.ATTRACT)
 
 BELOW_ALL = -(1 << 62)
 
+SEEDS_APART = 1 << 40
+"""Between the seeds of threads: from a seed to the next one, random numbers are the same, one draw later."""
+
 SUMMED = [at.SPENT, at.SPENT_REARRANGING, at.STEPS, at.REARRANGEMENTS, at.ACCEPTED]
 
 
@@ -40,7 +43,7 @@ class Division:
     def __init__(self, model: WalkModel, state: WalkState, threads: int, seed: int) -> None:
         self.state, self.model, self._threads = state, model, threads
         self._random = np.random.default_rng(seed)
-        self._kernel_random = [start_of(seed + i) for i in range(threads)]
+        self._kernel_random = [start_of(seed * 1009 + i * SEEDS_APART) for i in range(threads)]
         self._dirty = [np.zeros_like(state.dirty) for _ in range(threads)]
         self._before = state.node.copy()
         # The first part counts for the whole.
@@ -136,5 +139,8 @@ class Division:
 def _apart(domain: at.Int32, region: Ints) -> bool:
     """Whether no domain has nodes of several regions."""
     inside = domain >= 0
-    pairs = np.unique(np.stack([domain[inside], region[inside]]), axis=1)
-    return bool(len(np.unique(pairs[0])) == pairs.shape[1])
+    size = int(domain.max(initial=-1)) + 1
+    least, most = np.full(size, len(region)), np.full(size, -1)
+    np.minimum.at(least, domain[inside], region[inside])
+    np.maximum.at(most, domain[inside], region[inside])
+    return bool((most <= least).all())

@@ -49,8 +49,8 @@ class RearrangementParameters:
         Work that counts as a second where time does not.
     divided
         Nodes for each thread where several walk on one placement.
-    divisions
-        How often the nodes are divided anew.
+    divisions, divided_work
+        How often the nodes are divided anew, and the work between two looks at the clock then.
     quench
         Share of the time after which a divided walk has no temperature.
     reports
@@ -88,6 +88,7 @@ class RearrangementParameters:
     work_per_second: float = 5_000_000.0
     divided: int = 500
     divisions: int = 100
+    divided_work: int = 30_000
     quench: float = 0.98
     reports: int = 20
     largest_table: int = 150_000_000

@@ -14,7 +14,7 @@ from stowplan.models.problem import Placement
 from stowplan.optimizer.compiled.random import start_of
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.rearrangement.division import BELOW_ALL, Division
+from stowplan.optimizer.rearrangement.division import BELOW_ALL, SEEDS_APART, Division
 from stowplan.optimizer.rearrangement.kernel import arrays as at
 from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel, WalkState
 from stowplan.optimizer.rearrangement.kernel.change import place_all
@@ -90,7 +90,7 @@ def walk(
     cooling = _Cooling(unit, schedule, deadline, enough, few, queue is not None, chosen)
     of_problem = cls if queue is None else queue.class_of(problem, cls)
     tell = _Telling(of_problem, len(problem.nodes), start, found)
-    limited = queue is not None or problem.move_limit is not None
+    limited = queue is not None or (problem.move_limit is not None and problem.move_limit < problem.start.count.sum())
     parts = 1 if limited else min(threads, len(problem.nodes) // chosen.divided)
     if parts > 1:
         today = _todays(evaluator, model, tier, values, seed) if from_today else []
@@ -99,7 +99,7 @@ def walk(
             _walk_together(Division(model, state, parts, seed), cooling, pool, tell)
         return tell.best
     chains = min(threads, max(2, chosen.largest_table // model.open.size))
-    seeds = [seed * 1009 + i for i in range(chains)]
+    seeds = [seed * 1009 + i * SEEDS_APART for i in range(chains)]
     today = _todays(evaluator, model, tier, values, seeds[-1]) if from_today and chains > 1 and queue is None else []
     first = state_of(evaluator, model, tier, node, seeds[0])
     states = [first, *(_copy(first, other) for other in seeds[1 : chains - len(today)]), *today]
@@ -146,16 +146,22 @@ def _walk_apart(
 def _walk_together(division: Division, cooling: _Cooling, pool: Executor, tell: _Telling) -> None:
     """Walk from one placement with several threads."""
     state, chosen = division.state, cooling.chosen
-    rounds = chosen.divisions
-    together = replace(cooling, floor=BELOW_ALL - 1, quench=chosen.quench)
-    for number in range(1, rounds + 1):
+    work = min(chosen.work_at_once, chosen.divided_work)  # else threads wait long for each other
+    together = replace(cooling, floor=BELOW_ALL - 1, quench=chosen.quench, chosen=replace(chosen, work_at_once=work))
+    told = 0
+    for number in range(1, chosen.divisions + 1):
         if state.value[at.BEST] <= cooling.floor or cooling.deadline.over:
-            return
+            break
+        until = number / chosen.divisions
+        if cooling.clock >= until:
+            continue
         parts = division.parts()
-        list(pool.map(partial(together.run, division.model, until=number / rounds), parts))
+        list(pool.map(partial(together.run, division.model, until=until), parts))
         division.join(parts)
-        if number * chosen.reports // rounds > (number - 1) * chosen.reports // rounds or cooling.deadline.over:
+        if until >= (told + 1) / chosen.reports:
+            told = int(until * chosen.reports)
             tell.of(state)
+    tell.of(state)
 
 
 def _placement(cls: Ints, node: at.Int32, nodes: int) -> Placement:
@@ -218,6 +224,12 @@ class _Cooling:
     def _kinds(self) -> at.Float64:
         return cumulative(self.chosen.kinds)
 
+    @property
+    def clock(self) -> float:
+        """The share of the time that is over; 0 where time does not count."""
+        deadline = self.deadline
+        return 0.0 if deadline.deterministic else 1 - deadline.remaining / max(deadline.seconds, 1e-9)
+
     def run(self, model: WalkModel, state: WalkState, until: float) -> None:
         """Walk until a share of the time or of the work is spent, or a cost is reached."""
         if not len(state.pods):
@@ -229,8 +241,7 @@ class _Cooling:
         if deadline.deterministic:
             most = min(most, deadline.seconds * chosen.work_per_second)
         while state.value[at.BEST] > self.floor and not deadline.over:
-            clock = 0.0 if deadline.deterministic else 1 - deadline.remaining / max(deadline.seconds, 1e-9)
-            spent = max(clock, float(state.value[at.SPENT]) / most)
+            spent = max(self.clock, float(state.value[at.SPENT]) / most)
             if spent >= until:
                 break
             share = chosen.share if self.few or self.waiting else chosen.crowded_share

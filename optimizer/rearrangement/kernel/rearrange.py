@@ -146,6 +146,7 @@ def _push_off(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) ->
     work = s.width[b] if every else SOME
     listed = _list_candidates(m, s, p, b, temperature, every)
     best, where, least = -1, -1, float(REFUSED)
+    own_share = len(s.nodes) / len(s.own)
     while listed:
         i = _first(s, listed)
         if s.rank[i, AT_BEST] >= least:
@@ -157,7 +158,7 @@ def _push_off(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) ->
             s.rank[i, k] = s.rank[listed, k]
         c = m.cls[q]
         first, number = m.target_at[c], m.target_at[c + 1] - m.target_at[c]
-        tried = int(number * (0.3 + 0.1 * uniform(s.random))) + 1
+        tried = int(own_share * number * (0.3 + 0.1 * uniform(s.random))) + 1
         if not every:
             tried = min(tried, MOST_TARGETS)
         # Only a lower rank than the least so far is of use.
@@ -169,17 +170,21 @@ def _push_off(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) ->
             if price != REFUSED:
                 cheapest, to, below_this = price, home, float(price)
         at = below(s.random, number)
-        for _ in range(tried):
+        looked = 0
+        for _ in range(number):
             t = m.target[first + at]
             at += 1
             if at == number:
                 at = 0
             if not s.own[t]:
                 continue
+            looked += 1
+            if looked > tried:
+                break
             price = _cheaper(m, s, c, b, t, below_this)
             if price != REFUSED:
                 cheapest, to, below_this = price, t, float(price)
-        work += tried
+        work += min(looked, tried)
         if to >= 0:
             best, where, least = q, to, factor * (besides + cheapest)
     return best, where, work

@@ -234,6 +234,30 @@ def test_threads_that_divide_a_placement_keep_it_legal_and_count_right(problem: 
     count("better", state.value[at.BEST] < 0)
 
 
+@cases(30, at_least={"better": 8, "met its floor": 4}, problem=drawn(problem_to_walk))
+def test_walks_on_one_placement_end_legal_and_say_what_they_came_to(problem: Problem) -> None:
+    problem = replace(problem, rules=tuple(rule for rule in problem.rules if not isinstance(rule, MoveBudget)))
+    tier, evaluator = len(problem.tiers) - 1, Evaluator(problem)
+    assume(suits(problem, tier, LARGE) and len(problem.start.cls))
+    chosen = RearrangementParameters(share=0.5, crowded_share=0.5, divided=1)
+
+    def reached(floor: int) -> tuple[int, ...]:
+        limit, seen = Deadline(0.02, deterministic=True), [problem.start]
+        best = walk(evaluator, problem.start, tier, limit, 3, floor=floor, found=seen.append, parameters=chosen)
+        values = [evaluator.evaluate(placement).values for placement in seen]
+        assert all(evaluator.evaluate(placement).legal for placement in seen)
+        assert values == sorted(values, reverse=True)
+        assert evaluator.evaluate(best).values == values[-1]
+        return values[-1]
+
+    before, least = evaluator.evaluate(problem.start).values, reached(0)
+    assert least == reached(0)
+    count("better", least < before)
+    if least[-1] < before[-1]:
+        assert before[-1] > reached(before[-1] - 1)[-1]
+        count("met its floor", True)
+
+
 @cases(100, at_least={"came in": 5, "still waits": 5}, problem=drawn(problem_to_walk), which=steps(4, 1))
 def test_pods_that_wait_come_in_legally(problem: Problem, which: list[tuple[int, ...]]) -> None:
     tier = len(problem.tiers) - 1
