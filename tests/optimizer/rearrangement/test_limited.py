@@ -55,3 +55,18 @@ def test_it_has_its_turn_in_a_solve() -> None:
     outcome = solve(problem, Options(time_limit=4.0), found=lambda placement, engine: engines.append(engine))
     assert NAME in engines
     assert problem.start.moved(outcome.placement, len(problem.nodes)) <= LIMIT
+
+
+def waiting(moves: int) -> Problem:
+    return make_problem(synthetic_snapshot(20, 200, 901, fill=0.9), Settings(max_moves=moves)).problem
+
+
+@pytest.mark.parametrize("largest", [0, 20_000])
+def test_which_few_moves_let_pods_in_is_proven_where_a_model_is_small_enough(largest: int) -> None:
+    problem = waiting(3)
+    options = Options(time_limit=4.0, deterministic=True, largest_model=largest)
+    tiers = solve(problem, options).tiers
+    first = next(tier for tier in tiers if tier.tier.name.startswith("pending") and tier.value)
+    assert (first.bound_by == "CP-SAT") == bool(largest)
+    if largest:
+        assert first.value == first.bound
