@@ -294,13 +294,13 @@ class ByFramework(ClassByClass):
     """Scores of any other plugin, asked pod by pod, on the release's own scale."""
 
     def __init__(self, plugin: Plugin, kinds: Sequence[Signature]) -> None:
-        self._plugin = plugin
+        self.plugin = plugin
         self._kinds = kinds
         self._unit = plugin.release.score_unit
 
     def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
         """Run PreScore, Score and NormalizeScore on the feasible nodes."""
-        plugin, kind = self._plugin, self._kinds[c]
+        plugin, kind = self.plugin, self._kinds[c]
         found = np.zeros(feasible.shape, dtype=np.int64)
         order = plugin.state.order
         for k, node in enumerate(nodes.tolist()):
@@ -319,7 +319,7 @@ class ByFramework(ClassByClass):
 
     def most(self, c: int) -> int:
         """Return what the scale allows."""
-        return self._plugin.release.points * self._unit
+        return self.plugin.release.points * self._unit
 
     def counts(self, c: int) -> None:
         """Return ``None``: nothing is known of what the plugin reads."""

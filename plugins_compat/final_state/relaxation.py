@@ -11,6 +11,7 @@ from stowplan.models.problem import POINTS, Part, Placement
 from stowplan.plugins_compat.final_state.plugin_scores import (
     AffinityScores,
     BalancedScores,
+    ByFramework,
     FitScores,
     FixedScores,
     OnNode,
@@ -18,6 +19,8 @@ from stowplan.plugins_compat.final_state.plugin_scores import (
     ScaledScores,
 )
 from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
+from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec
+from stowplan.plugins_compat.plugins.retired.node_resources_least_allocated import NodeResourcesLeastAllocated
 
 
 def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int]) -> Sequence[Part]:
@@ -71,6 +74,8 @@ def _missed(scorer: FinalStateScorer, one: OnNode | OverFeasible, overloaded: Bo
             return np.array([_scaled(one, c, scorer.feasibility.allowed(c)) for c in range(shape[0])]), None, None
         case AffinityScores():
             return none + _alone(scorer, one)[:, None] * POINTS, None, None
+        case ByFramework() if type(one.plugin) is NodeResourcesLeastAllocated and scorer.unit == 1:
+            return _least_of_all(scorer, one.plugin, overloaded)
         case _:
             return none, None, None
 
@@ -132,14 +137,36 @@ def _crowded(scorer: FinalStateScorer, one: FitScores, overloaded: Bools) -> Mis
     total = weights.sum(axis=0)
     rate = np.where(room > 0, POINTS * weights / (np.maximum(room, 1) * np.maximum(total, 1)), 0.0)
     if kind == "LeastAllocated":
-        # What containers without requests count for is not limited by the filter; what is requested is.
-        rows = [state.resources[spec.name] for spec in one.usage.specs]
-        requests = np.array([[state.vector(kind)[row] for kind in scorer.kinds] for row in rows], dtype=np.float64)
-        rate = np.where(overloaded[rows], 0.0, rate)
-        held = (rate * state.requested[rows]).sum(axis=0)
-        return np.where(total == 0, float(POINTS), none), requests.T @ rate, held
+        return np.where(total == 0, float(POINTS), none), *_requested(scorer, one.usage.specs, rate, overloaded)
     held = -(rate * before.reshape(-1, classes, size)[:, 0]).sum(axis=0)
     return none + float(POINTS), -(one.usage.asked.T.astype(np.float64) @ rate), held
+
+
+def _least_of_all(scorer: FinalStateScorer, plugin: NodeResourcesLeastAllocated, overloaded: Bools) -> Missed:
+    """Return the same for the plugin of its own of early releases, where what a node lacks keeps its weight."""
+    state = scorer.framework.state
+    known = [spec for spec in plugin.specs if spec.name in state.resources]
+    total = sum(spec.weight or 1 for spec in plugin.specs)
+    weights = np.array([spec.weight or 1 for spec in known], dtype=np.float64)[:, None] * POINTS / total
+    room = state.allocatable[[state.resources[spec.name] for spec in known]]
+    lacking = POINTS - np.where(room > 0, weights, 0.0).sum(axis=0)
+    rate = np.where(room > 0, weights / np.maximum(room, 1), 0.0)
+    table = np.zeros((len(scorer.kinds), state.size)) + lacking
+    return table, *_requested(scorer, known, rate, overloaded)
+
+
+def _requested(
+    scorer: FinalStateScorer, specs: Sequence[ResourceSpec], rate: Floats, overloaded: Bools
+) -> tuple[Floats, Floats]:
+    """Return ``crowding`` and ``held`` where a pod costs ``rate[r, n]`` for each unit that it requests.
+
+    What containers without requests count for is not limited by the filter; what is requested is.
+    """
+    state = scorer.framework.state
+    rows = [state.resources[spec.name] for spec in specs]
+    requests = np.array([[state.vector(kind)[row] for kind in scorer.kinds] for row in rows], dtype=np.float64)
+    rate = np.where(overloaded[rows], 0.0, rate)
+    return requests.reshape(len(rows), -1).T @ rate, (rate * state.requested[rows]).sum(axis=0)
 
 
 def _unbalanced(scorer: FinalStateScorer, one: BalancedScores, overloaded: Bools) -> Floats:
@@ -148,7 +175,7 @@ def _unbalanced(scorer: FinalStateScorer, one: BalancedScores, overloaded: Bools
     classes, size = len(scorer.kinds), state.size
     none = np.zeros((classes, size))
     specs = one.usage.specs
-    if state.release.balanced == "std" or len(specs) != 2:
+    if state.release.balanced != "delta" or len(specs) != 2:
         return none
     capacity = state.allocatable[[state.resources[spec.name] for spec in specs]]
     both = (capacity > 0).all(axis=0)

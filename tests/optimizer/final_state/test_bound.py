@@ -16,6 +16,7 @@ from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.bound import FinalStateBound, whole
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.split_bound import split_bound, splits
+from stowplan.plugins_compat.release import K5, K20, Release
 from tests.support.brute_force import legal_values, placements
 from tests.support.cases import cases, count
 from tests.support.random_clusters import Setup, clusters, setups
@@ -92,6 +93,39 @@ def test_every_plugin_misses_what_its_relaxation_says(cluster: Snapshot, setup: 
             said = lowest(part, problem, placement)
             assert missed[part.name] >= said - 1e-6 * max(1.0, said), part.name
             count("met", said > 0 and missed[part.name] <= said + 1e-6 * said)
+
+
+@cases(
+    25,
+    at_least={"load": 10, "met": 3, "above nothing": 5},
+    cluster=clusters(),
+    setup=setups("kube"),
+    release=st.sampled_from([K5, K20]),
+)
+def test_plugins_of_early_releases_miss_what_their_relaxations_say(
+    cluster: Snapshot, setup: Setup, release: Release
+) -> None:
+    problem = replace(setup, release=release).compile(cluster).problem
+    tier, evaluator = problem.tiers[-1], Evaluator(problem.steered)
+    if tier.final is None:
+        return
+    states = list(placements(problem))
+    random.Random(0).shuffle(states)
+    legal = [placement for placement in [problem.start, *states[: 4 * TRIED]] if evaluator.evaluate(placement).legal]
+    parts = tier.final.relaxation(problem.start)
+    for placement in legal[:TRIED]:
+        missed = tier.final.parts(placement)
+        for part in parts:
+            said = lowest(part, problem, placement)
+            assert missed[part.name] >= said - 1e-6 * max(1.0, said), part.name
+            count("load", said > 0 and part.name == "NodeResourcesLeastAllocated")
+            count("met", said > 0 and missed[part.name] <= said + 1e-6 * said)
+    start = Evaluator(problem).evaluate(problem.start).values[-1]
+    upper = upper_bounds(problem)
+    dual = FinalStateBound(problem, tier, parts, upper, problem.start, start, FinalStateParameters()).solve(WORK)
+    bound = whole(dual, start, 1)
+    assert bound <= min(values[-1] for values in legal_values(problem))
+    count("above nothing", bound > 0)
 
 
 def lowest(part: Part, problem: Problem, placement: Placement) -> float:
