@@ -42,7 +42,7 @@ def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int
         if scorer.names[p] not in points:
             continue
         weight = points[scorer.names[p]] / scorer.unit
-        table, crowding, held = _missed(scorer, one, overloaded)
+        table, crowding, held = _missed(scorer, one, overloaded, start)
         found.append(
             Part(
                 scorer.names[p],
@@ -59,12 +59,14 @@ Missed = tuple[Floats, Floats | None, Floats | None]
 """``table``, ``crowding`` and ``held`` of a `Part`, unweighted."""
 
 
-def _missed(scorer: FinalStateScorer, one: OnNode | OverFeasible, overloaded: Bools) -> Missed:
+def _missed(scorer: FinalStateScorer, one: OnNode | OverFeasible, overloaded: Bools, start: Placement) -> Missed:
     shape = (len(scorer.kinds), scorer.framework.state.size)
     none = np.zeros(shape)
     match one:
         case FitScores():
             return _crowded(scorer, one, overloaded)
+        case BalancedScores() if scorer.framework.state.release.balanced != "delta":
+            return _apart(scorer, one, overloaded, start)
         case BalancedScores():
             return _unbalanced(scorer, one, overloaded), None, None
         case FixedScores():
@@ -169,13 +171,45 @@ def _requested(
     return requests.reshape(len(rows), -1).T @ rate, (rate * state.requested[rows]).sum(axis=0)
 
 
+def _apart(scorer: FinalStateScorer, one: BalancedScores, overloaded: Bools, start: Placement) -> Missed:
+    """Return how far apart two resources are at least where the score is that of the node with all its pods.
+
+    A pod misses ``100·|u − v|`` points, or half of that where standard deviations count, for shares ``u`` and ``v`` of
+    the two that are used, and all points where one is full. So it misses ``100·(u − v)`` at least, with what is
+    requested, which no node has too much of, in ``u``, and what containers without requests count for too in ``v``.
+    Which of the two is ``u`` is free to choose on each node: what it is at the start.
+    """
+    state = scorer.framework.state
+    classes, size = len(scorer.kinds), state.size
+    none, usage = np.zeros((classes, size)), one.usage
+    scored = all(one.most(c) > 0 for c in range(classes))
+    if len(usage.specs) != 2 or not classes or not scored or (usage.asked != usage.own).any():
+        return none, None, None
+    rows = [state.resources[spec.name] for spec in usage.specs]
+    capacity = state.allocatable[rows]
+    rate = POINTS * (1.0 if state.release.balanced == "difference" else 0.5) / np.maximum(capacity, 1)
+    requests = np.array([[state.vector(kind)[row] for kind in scorer.kinds] for row in rows], dtype=np.float64)
+    nodes = np.arange(size)
+    held = state.requested[rows], usage.of(np.zeros(size, dtype=np.int64), nodes, there=False)[0]
+    pods = start.table(classes, size)
+    requested, used = held[0] + requests @ pods, held[1] + usage.own @ pods
+    known = (capacity > 0).all(axis=0) & ~overloaded[rows].any(axis=0)
+    crowding, fixed = none, np.zeros(size)
+    for u, v in ((0, 1), (1, 0)):
+        here = known & (rate[u] * requested[u] > rate[v] * used[v])
+        more = requests[u][:, None] * rate[u] - usage.own[v][:, None] * rate[v]
+        crowding = np.where(here, more, crowding)
+        fixed = np.where(here, rate[u] * held[0][u] - rate[v] * held[1][v], fixed)
+    return none, crowding, fixed
+
+
 def _unbalanced(scorer: FinalStateScorer, one: BalancedScores, overloaded: Bools) -> Floats:
     """``[c, n]`` points missed of the balance: a pod cannot improve it by more than its own imbalance on the node."""
     state = scorer.framework.state
     classes, size = len(scorer.kinds), state.size
     none = np.zeros((classes, size))
     specs = one.usage.specs
-    if state.release.balanced != "delta" or len(specs) != 2:
+    if len(specs) != 2:
         return none
     capacity = state.allocatable[[state.resources[spec.name] for spec in specs]]
     both = (capacity > 0).all(axis=0)
