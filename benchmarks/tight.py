@@ -3,7 +3,7 @@
 For each seed there is a cluster of ``stowplan generate``, some of whose pods found no room. It is solved twice with the
 same time limit, one after the other: without the walk and with it. Told are the pods that stay unscheduled, by each
 tier that counts any, and the last tier; in the end the sums over all clusters. With ``--fit``, all pending pods are
-asked for, as ``stowplan fit --all-pending`` does; with ``--drain N``, the first nodes shall be drained.
+asked for, as ``stowplan fit --all-pending`` does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from stowplan.models.settings import Settings
 from stowplan.optimizer.parameters import Parameters
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
-from stowplan.planning.drain import draining
 from stowplan.planning.fit import admitting
 from stowplan.settings.problem import make_problem
 
@@ -38,7 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=10.0, help="of each solve (default: %(default)s)")
     parser.add_argument("--max-moves", type=int, help="at most so many pods may leave their nodes")
     parser.add_argument("--fit", action="store_true", help="ask for all pending pods, with the fewest moves")
-    parser.add_argument("--drain", type=int, metavar="N", help="drain the first N nodes")
     given = parser.parse_args(arguments)
     behind = ahead = 0
     sums: tuple[Counter[str], Counter[str]] = Counter(), Counter()
@@ -48,8 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if given.fit:
             waiting = [pod.key for pod in snapshot.pods if not pod.node_name and not pod.finished]
             settings = admitting(settings, snapshot, waiting)
-        if given.drain:
-            settings = draining(settings, [node.name for node in snapshot.nodes[: given.drain]])
         compiled = make_problem(snapshot, settings)
         names = [tier.name for tier in compiled.problem.tiers]
         values, bounds = [], []

@@ -351,9 +351,8 @@ class _Portfolio:
     def _few_moves_let_in(self, tier: int) -> bool:
         """Whether a tier counts unscheduled pods alone, moves are limited, and CP-SAT can solve it as a whole."""
         problem = self.run.evaluator.problem
-        limit = problem.move_limit
         counts = all(isinstance(weighted.term, Unplaced) for weighted in problem.tiers[tier].terms)
-        return self.exact and counts and limit is not None and limit < problem.start.count.sum()
+        return self.exact and counts and problem.limits_moves
 
     def _prove(self, tier: int, share: float | None = None, repaired: int | None = None) -> None:
         """Let CP-SAT improve and bound a tier as a whole, in a share of the time; then repair the first tiers."""

@@ -109,6 +109,12 @@ class Problem:
         return min((rule.limit for rule in self.rules if isinstance(rule, MoveBudget)), default=None)
 
     @property
+    def limits_moves(self) -> bool:
+        """Whether fewer pods may leave their nodes than have one."""
+        limit = self.move_limit
+        return limit is not None and limit < self.start.count.sum()
+
+    @property
     def pods(self) -> int:
         """Number of pods to place."""
         return int(self.size.sum())

@@ -53,6 +53,16 @@ class BoundRequest:
     proven: Sequence[int] = ()
 
 
+class CheapBound:
+    """What the bounds share that take no time: each reads a part of the tier, so that others may be better."""
+
+    cost = CostClass.CHEAP
+
+    def dominates(self, problem: Problem, tier: int) -> bool:
+        """Return ``False``."""
+        return False
+
+
 class Bound(Protocol):
     """A lower bound of a tier.
 

@@ -27,23 +27,18 @@ from stowplan.models.problem import (
     Unplaced,
     Violation,
 )
-from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 
 
-class CapacityBound:
+class CapacityBound(CheapBound):
     """The capacity bound as one of `stowplan.optimizer.bounds.BOUNDS`."""
 
     name = "capacity bound"
-    cost = CostClass.CHEAP
 
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether unplaced pods or nodes in use cost something."""
         return any(isinstance(weighted.term, Unplaced | Open) for weighted in problem.tiers[tier].terms)
-
-    def dominates(self, problem: Problem, tier: int) -> bool:
-        """Never: it reads one capacity at a time."""
-        return False
 
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""

@@ -14,25 +14,20 @@ import numpy as np
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import Open, Problem
-from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
 from stowplan.optimizer.evaluate.cost import counts_moves, move_prices
 
 
-class EmptyingBound:
+class EmptyingBound(CheapBound):
     """The emptying bound as one of `stowplan.optimizer.bounds.BOUNDS`."""
 
     name = "emptying bound"
-    cost = CostClass.CHEAP
 
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether moves are limited and nodes in use cost something."""
         return problem.move_limit is not None and any(
             isinstance(weighted.term, Open) for weighted in problem.tiers[tier].terms
         )
-
-    def dominates(self, problem: Problem, tier: int) -> bool:
-        """Never: it does not ask where pods could go."""
-        return False
 
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""
@@ -73,20 +68,15 @@ def _most_saved(saved: Ints, pods: Ints, moves: int) -> int:
     return total
 
 
-class EmptyingMovesBound:
+class EmptyingMovesBound(CheapBound):
     """How many moves it takes to empty nodes, as one of `stowplan.optimizer.bounds.BOUNDS`."""
 
     name = "moves to empty nodes"
-    cost = CostClass.CHEAP
 
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether moves cost something, and nodes in use do in an earlier tier."""
         earlier = (weighted.term for before in problem.tiers[:tier] for weighted in before.terms)
         return counts_moves(problem.tiers[tier]) and any(isinstance(term, Open) for term in earlier)
-
-    def dominates(self, problem: Problem, tier: int) -> bool:
-        """Never: it does not ask where pods could go."""
-        return False
 
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""

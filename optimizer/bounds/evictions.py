@@ -15,24 +15,19 @@ from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import Capacity, Problem, Unplaced
-from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
 from stowplan.optimizer.evaluate.cost import counts_moves, move_prices
 
 
-class EvictionBound:
+class EvictionBound(CheapBound):
     """The eviction bound as one of `stowplan.optimizer.bounds.BOUNDS`."""
 
     name = "eviction bound"
-    cost = CostClass.CHEAP
 
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether moves cost something, and unplaced pods do in an earlier tier."""
         earlier = (weighted.term for before in problem.tiers[:tier] for weighted in before.terms)
         return counts_moves(problem.tiers[tier]) and any(isinstance(term, Unplaced) for term in earlier)
-
-    def dominates(self, problem: Problem, tier: int) -> bool:
-        """Never: it reads one node at a time."""
-        return False
 
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""

@@ -13,24 +13,19 @@ from numpy.typing import NDArray
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import Prefer, Problem, Tier
-from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
 from stowplan.optimizer.bounds.evictions import least_cost_of_room
-from stowplan.optimizer.evaluate.cost import counts_moves, move_prices
+from stowplan.optimizer.evaluate.cost import counts_moves, move_prices, node_prices
 
 
-class LeavingBound:
+class LeavingBound(CheapBound):
     """The leaving bound as one of `stowplan.optimizer.bounds.BOUNDS`."""
 
     name = "leaving bound"
-    cost = CostClass.CHEAP
 
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether moves cost something, and an earlier tier only charges pods on nodes."""
         return counts_moves(problem.tiers[tier]) and any(map(_charges, problem.tiers[:tier]))
-
-    def dominates(self, problem: Problem, tier: int) -> bool:
-        """Never: it reads one node at a time."""
-        return False
 
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""
@@ -56,11 +51,7 @@ def leaving_bound(problem: Problem, upper: NDArray[np.int32], tier: int, reached
 
 def _after(problem: Problem, upper: NDArray[np.int32], earlier: Tier, value: int, price: Ints) -> int:
     """Return what the moves cost at least without which a tier that charges pods on nodes is above a value."""
-    terms = [(weighted.weight, weighted.term) for weighted in earlier.terms if isinstance(weighted.term, Prefer)]
-    rows, row = np.unique(np.stack([term.row for _, term in terms], axis=1), axis=0, return_inverse=True)
-    row = row.reshape(-1)
-    tables = [weight * term.table[rows[:, i]] for i, (weight, term) in enumerate(terms)]
-    charge = np.sum(tables, axis=0)
+    row, charge = node_prices(earlier, *problem.shape)
     start = problem.start
     here = charge[row[start.cls], start.node] > 0
     if not here.any():

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from stowplan.models.problem import NodeCurve, Problem
-from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
 from stowplan.optimizer.evaluate import Evaluator
 
 
-class SurrogateBound:
+class SurrogateBound(CheapBound):
     """The surrogate relaxation as one of `stowplan.optimizer.bounds.BOUNDS`."""
 
     name = "surrogate relaxation"
-    cost = CostClass.CHEAP
 
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether loads of nodes have a convex cost."""
         terms = [weighted.term for weighted in problem.tiers[tier].terms]
         return any(isinstance(term, NodeCurve) and term.curves.convex for term in terms)
-
-    def dominates(self, problem: Problem, tier: int) -> bool:
-        """Never: it reads one curve at a time."""
-        return False
 
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""

@@ -14,23 +14,18 @@ import numpy as np
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import Problem, Unplaced
-from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
 
 
-class WaitingBound:
+class WaitingBound(CheapBound):
     """The waiting bound as one of `stowplan.optimizer.bounds.BOUNDS`."""
 
     name = "waiting bound"
-    cost = CostClass.CHEAP
 
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether unplaced pods cost something, and an earlier tier counts them too."""
         own = any(isinstance(weighted.term, Unplaced) for weighted in problem.tiers[tier].terms)
         return own and any(_counts(problem, earlier) for earlier in range(tier))
-
-    def dominates(self, problem: Problem, tier: int) -> bool:
-        """Never: it asks for no room."""
-        return False
 
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""

@@ -9,23 +9,18 @@ from numpy.typing import NDArray
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import DomainCurve, Problem, Unplaced
-from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
 from stowplan.optimizer.evaluate.cost import counts_moves
 
 
-class WaterFillingBound:
+class WaterFillingBound(CheapBound):
     """The water-filling bound as one of `stowplan.optimizer.bounds.BOUNDS`."""
 
     name = "water-filling bound"
-    cost = CostClass.CHEAP
 
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether the number of pods in domains costs something, and moves do not: else the workload bound is above."""
         return counts_domains(problem, tier) and not reads_moves(problem, tier)
-
-    def dominates(self, problem: Problem, tier: int) -> bool:
-        """Never: it reads one group at a time."""
-        return False
 
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import DomainCurve, Problem
-from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
 from stowplan.optimizer.bounds.water_filling import (
     cost_of_counts,
     counts_domains,
@@ -28,19 +28,14 @@ from stowplan.optimizer.bounds.water_filling import (
 from stowplan.optimizer.evaluate.cost import move_prices
 
 
-class WorkloadSpreadBound:
+class WorkloadSpreadBound(CheapBound):
     """The workload bound as one of `stowplan.optimizer.bounds.BOUNDS`."""
 
     name = "workload bound"
-    cost = CostClass.CHEAP
 
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether the number of pods in domains costs something, and moves do too or are limited."""
         return counts_domains(problem, tier) and reads_moves(problem, tier)
-
-    def dominates(self, problem: Problem, tier: int) -> bool:
-        """Never: it reads one group at a time."""
-        return False
 
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""

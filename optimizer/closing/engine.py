@@ -108,8 +108,13 @@ class ClosingEngine:
     @cached_property
     def settles(self) -> bool:
         """Whether there is a tier after it that a walk can improve."""
-        later = self.problem.tiers[self.tier + 1 :][:1]
-        return bool(later) and suits(replace(self.problem, tiers=later), 0, self.rearrangement.largest_table)
+        alone = replace(self.problem, tiers=self._later)
+        return bool(self._later) and suits(alone, 0, self.rearrangement.largest_table)
+
+    @property
+    def _later(self) -> tuple[Tier, ...]:
+        """The tier after it, if there is one."""
+        return self.problem.tiers[self.tier + 1 :][:1]
 
     def settle(
         self, start: Placement, deadline: Deadline, seed: int, offer: Callable[[Placement], object], floor: int = 0
@@ -121,13 +126,13 @@ class ClosingEngine:
         floor
             Value of that tier that is good enough.
         """
-        later = self.problem.tiers[self.tier + 1 :][:1]
+        if not self.settles:
+            return
         ones = np.ones(len(self.problem.classes), dtype=np.int64)
         room = np.where(self._in_use(start), self.problem.pods, 0)
         shut = Capacity(Origin("closed nodes"), ones, room, np.zeros(len(room), dtype=np.int64))
-        inside = replace(self.problem, rules=(*self.problem.rules, shut), tiers=later)
-        if self.settles:
-            walk(Evaluator(inside), start, 0, deadline, seed, floor=floor, found=offer, parameters=self.rearrangement)
+        inside = replace(self.problem, rules=(*self.problem.rules, shut), tiers=self._later)
+        walk(Evaluator(inside), start, 0, deadline, seed, floor=floor, found=offer, parameters=self.rearrangement)
 
     def _in_use(self, placement: Placement) -> Bools:
         """``[n]`` whether a node has pods of the problem."""

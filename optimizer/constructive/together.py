@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from stowplan.models.arrays import Bools, Floats, Ints
-from stowplan.models.problem import Placement, Problem, Unplaced, Violation
+from stowplan.models.problem import Placement, Problem
 from stowplan.optimizer.constructive.state import State, named
+from stowplan.optimizer.evaluate.cost import constant
 
 
 def best_of_each(group: Ints, worth: Ints | Floats) -> Ints:
@@ -51,5 +52,5 @@ def moved(placement: Placement, entries: Ints, target: Ints, nodes: int) -> Plac
 
 def suits_together(problem: Problem, tier: int, pairs: int) -> bool:
     """Whether there are more pairs of class and node, no limit on moves, and no tier before that a move changes."""
-    before = all(isinstance(w.term, Violation | Unplaced) for each in problem.tiers[:tier] for w in each.terms)
-    return len(problem.classes) * len(problem.nodes) > pairs and problem.move_limit is None and before
+    many = len(problem.classes) * len(problem.nodes) > pairs
+    return many and problem.move_limit is None and all(map(constant, problem.tiers[:tier]))

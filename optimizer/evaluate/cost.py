@@ -86,6 +86,22 @@ def move_prices(tier: Tier, classes: int) -> Ints:
     return price
 
 
+def node_prices(tier: Tier, classes: int, nodes: int) -> tuple[Ints, Ints]:
+    """Return a row for each class, and ``[row, n]`` what a pod costs a tier on a node by itself."""
+    terms = [(weighted.weight, weighted.term) for weighted in tier.terms if isinstance(weighted.term, Prefer)]
+    if not terms:
+        return np.zeros(classes, dtype=np.int64), np.zeros((1, nodes), dtype=np.int64)
+    rows = np.stack([term.row for _, term in terms], axis=1)
+    distinct, row = np.unique(rows, axis=0, return_inverse=True)
+    tables = (weight * term.table[distinct[:, i]] for i, (weight, term) in enumerate(terms))
+    return row.reshape(-1), np.ascontiguousarray(sum(tables, np.zeros((len(distinct), nodes), dtype=np.int64)))
+
+
+def constant(tier: Tier) -> bool:
+    """Whether nothing that a tier counts changes where pods move and all rules are kept."""
+    return all(isinstance(weighted.term, Violation | Unplaced) for weighted in tier.terms)
+
+
 def counts_moves(tier: Tier) -> bool:
     """Whether a tier counts moves."""
     return any(isinstance(weighted.term, Move) for weighted in tier.terms)

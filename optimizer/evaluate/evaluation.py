@@ -146,17 +146,24 @@ class Evaluator:
 
     def broken(self, placement: Placement) -> list[int]:
         """Return the indices of the rules that a placement breaks: it violates them more than the start, or anew."""
-        return [i for i in self._screen.of(placement).tolist() if self.breaks(placement, i)]
+        new = placement.beyond(self.problem.start, len(self.problem.nodes))
+        return [i for i in self._screen.of(placement).tolist() if self.breaks(placement, i, new)]
 
-    def breaks(self, placement: Placement, i: int) -> bool:
-        """Whether a placement violates a rule more than the start does, or by a pod that was elsewhere then."""
+    def breaks(self, placement: Placement, i: int, new: Placement | None = None) -> bool:
+        """Whether a placement violates a rule more than the start does, or by a pod that was elsewhere then.
+
+        Parameters
+        ----------
+        new
+            The pods that were elsewhere, if they are known.
+        """
         problem, rule = self.problem, self.problem.rules[i]
         now = violation(rule, problem, placement)
         if not now.any():
             return False
         if (now > self.start_violations[i]).any():
             return True
-        new = placement.beyond(problem.start, len(problem.nodes))
+        new = placement.beyond(problem.start, len(problem.nodes)) if new is None else new
         return bool((arrivals(rule, problem, new)[now > 0] > 0).any())
 
     def _missing(self, placement: Placement) -> Ints:

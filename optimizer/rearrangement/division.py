@@ -43,7 +43,7 @@ class Division:
     def __init__(self, model: WalkModel, state: WalkState, threads: int, seed: int) -> None:
         self.state, self.model, self._threads = state, model, threads
         self._random = np.random.default_rng(seed)
-        self._kernel_random = [start_of(seed * 1009 + i * SEEDS_APART) for i in range(threads)]
+        self._kernel_random = [start_of(each) for each in seeds_of(seed, threads)]
         self._dirty = [np.zeros_like(state.dirty) for _ in range(threads)]
         self._before = state.node.copy()
         # The first part counts for the whole.
@@ -134,6 +134,11 @@ class Division:
         if state.value[at.COST] < state.value[at.BEST]:
             state.value[at.BEST] = state.value[at.COST]
             np.copyto(state.best, state.node)
+
+
+def seeds_of(seed: int, threads: int) -> list[int]:
+    """Return the seed of each thread of a walk."""
+    return [seed * 1009 + i * SEEDS_APART for i in range(threads)]
 
 
 def _apart(domain: at.Int32, region: Ints) -> bool:

@@ -10,7 +10,8 @@ import numpy as np
 from stowplan.models.options import Options
 from stowplan.models.problem import Move, Origin, Tier, Weighted
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.rearrangement.model_builder import constant, hinged, suits
+from stowplan.optimizer.evaluate.cost import constant
+from stowplan.optimizer.rearrangement.model_builder import hinged, suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.rearrangement.queue import Queue
 from stowplan.optimizer.rearrangement.walking import walk

@@ -25,20 +25,17 @@ from stowplan.models.problem import (
     Problem,
     Repel,
     Spread,
-    Tier,
     Topology,
     Unplaced,
     Violation,
 )
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.evaluate.cost import move_prices
+from stowplan.optimizer.evaluate.cost import constant, move_prices, node_prices
 from stowplan.optimizer.rearrangement.kernel import arrays as at
 from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel
 
 RULES = Allow | Capacity | Distinct | AtMost | Occupy | Attract | Repel | Spread | MoveBudget
 TERMS = NodeCurve | Move | MovePeak | Prefer | Unplaced | Violation
-CONSTANT = Unplaced | Violation
-"""Terms that no walk changes which keeps all rules and leaves unscheduled pods alone."""
 
 
 def suits(problem: Problem, tier: int, largest_table: int) -> bool:
@@ -55,11 +52,6 @@ def suits(problem: Problem, tier: int, largest_table: int) -> bool:
         and sum(isinstance(weighted.term, MovePeak) for weighted in problem.tiers[tier].terms) <= 1
         and all(_known(rule) for rule in problem.rules)
     )
-
-
-def constant(tier: Tier) -> bool:
-    """Whether no walk without a queue changes what a tier counts."""
-    return all(isinstance(weighted.term, CONSTANT) for weighted in tier.terms)
 
 
 def _known(rule: object) -> bool:
@@ -117,7 +109,7 @@ def build_model(evaluator: Evaluator, tier: int, cls: Ints, home: Ints) -> WalkM
     start[problem.start.cls[alone]] = problem.start.node[alone]
     several = problem.size != 1
     curves = _Curves.of([(weight, term) for weight, term in terms if isinstance(term, NodeCurve)], classes, nodes)
-    price_row, price = _prices([(weight, term) for weight, term in terms if isinstance(term, Prefer)], classes, nodes)
+    price_row, price = node_prices(problem.tiers[tier], classes, nodes)
     peak = next(((weight, term) for weight, term in terms if isinstance(term, MovePeak)), None)
     move = move_prices(problem.tiers[tier], classes)
     most_saved = move + (0 if peak is None else peak[0] * peak[1].cost) + np.ptp(price, axis=1)[price_row]
@@ -229,16 +221,6 @@ def _columns(table: Bools, number: int) -> at.Int32:
         found[first : first + len(columns)] = columns
         first += len(columns)
     return found
-
-
-def _prices(terms: Sequence[tuple[int, Prefer]], classes: int, nodes: int) -> tuple[Ints, Ints]:
-    """Return a row for each class, and ``[row, N]`` the cost of a pod on a node by itself."""
-    if not terms:
-        return np.zeros(classes, dtype=np.int64), np.zeros((1, nodes), dtype=np.int64)
-    rows = np.stack([term.row for _, term in terms], axis=1)
-    distinct, row = np.unique(rows, axis=0, return_inverse=True)
-    tables = (weight * term.table[distinct[:, i]] for i, (weight, term) in enumerate(terms))
-    return row.reshape(-1), np.ascontiguousarray(sum(tables, np.zeros((len(distinct), nodes), dtype=np.int64)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

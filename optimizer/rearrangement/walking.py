@@ -14,7 +14,7 @@ from stowplan.models.problem import Placement
 from stowplan.optimizer.compiled.random import start_of
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.rearrangement.division import BELOW_ALL, SEEDS_APART, Division
+from stowplan.optimizer.rearrangement.division import BELOW_ALL, Division, seeds_of
 from stowplan.optimizer.rearrangement.kernel import arrays as at
 from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel, WalkState
 from stowplan.optimizer.rearrangement.kernel.change import place_all
@@ -87,11 +87,10 @@ def walk(
         model = queue.joins(model)._replace(cls=cls.astype(np.int32), home=home.astype(np.int32))
         unit, enough, schedule = queue.dearest, queue.all_in(), chosen.waiting_schedule
     few = model.hinged and len(cls) <= chosen.few_pods * len(problem.nodes)
-    cooling = _Cooling(unit, schedule, deadline, enough, few, queue is not None, chosen)
+    cooling = _Cooling(model, unit, schedule, deadline, enough, few, queue is not None, chosen)
     of_problem = cls if queue is None else queue.class_of(problem, cls)
     tell = _Telling(of_problem, len(problem.nodes), start, found)
-    limited = queue is not None or (problem.move_limit is not None and problem.move_limit < problem.start.count.sum())
-    parts = 1 if limited else min(threads, len(problem.nodes) // chosen.divided)
+    parts = 1 if queue is not None or problem.limits_moves else min(threads, len(problem.nodes) // chosen.divided)
     if parts > 1:
         today = _todays(evaluator, model, tier, values, seed) if from_today else []
         state = today[0] if today else state_of(evaluator, model, tier, node, seed)
@@ -99,12 +98,12 @@ def walk(
             _walk_together(Division(model, state, parts, seed), cooling, pool, tell)
         return tell.best
     chains = min(threads, max(2, chosen.largest_table // model.open.size))
-    seeds = [seed * 1009 + i * SEEDS_APART for i in range(chains)]
+    seeds = seeds_of(seed, chains)
     today = _todays(evaluator, model, tier, values, seeds[-1]) if from_today and chains > 1 and queue is None else []
     first = state_of(evaluator, model, tier, node, seeds[0])
     states = [first, *(_copy(first, other) for other in seeds[1 : chains - len(today)]), *today]
     with ThreadPoolExecutor(chains) as pool:
-        _walk_apart(model, states, cooling, pool, tell)
+        _walk_apart(states, cooling, pool, tell)
     return tell.best
 
 
@@ -132,12 +131,10 @@ class _Telling:
             self.found(self.best)
 
 
-def _walk_apart(
-    model: WalkModel, states: Sequence[WalkState], cooling: _Cooling, pool: Executor, tell: _Telling
-) -> None:
+def _walk_apart(states: Sequence[WalkState], cooling: _Cooling, pool: Executor, tell: _Telling) -> None:
     """Walk from several placements, each by itself."""
-    for turn in cooling.turns(lambda: min(int(state.value[at.BEST]) for state in states)):
-        list(pool.map(partial(turn, model), states))
+    for turn in cooling.turns(states):
+        list(pool.map(turn, states))
         tell.of(min(states, key=lambda state: int(state.value[at.BEST])))
         if cooling.deadline.over:
             return
@@ -147,6 +144,7 @@ def _walk_together(division: Division, cooling: _Cooling, pool: Executor, tell: 
     """Walk from one placement with several threads."""
     state, chosen = division.state, cooling.chosen
     work = min(chosen.work_at_once, chosen.divided_work)  # else threads wait long for each other
+    # No part of a placement is good enough for its thread to end before the others.
     together = replace(cooling, floor=BELOW_ALL - 1, quench=chosen.quench, chosen=replace(chosen, work_at_once=work))
     told = 0
     for number in range(1, chosen.divisions + 1):
@@ -156,7 +154,7 @@ def _walk_together(division: Division, cooling: _Cooling, pool: Executor, tell: 
         if cooling.clock >= until:
             continue
         parts = division.parts()
-        list(pool.map(partial(together.run, division.model, until=until), parts))
+        list(pool.map(partial(together.run, until=until), parts))
         division.join(parts)
         if until >= (told + 1) / chosen.reports:
             told = int(until * chosen.reports)
@@ -167,8 +165,7 @@ def _walk_together(division: Division, cooling: _Cooling, pool: Executor, tell: 
 def _placement(cls: Ints, node: at.Int32, nodes: int) -> Placement:
     """Return the placement of all pods but those that wait."""
     placed = node < nodes
-    keys, counts = np.unique(cls[placed] * nodes + node[placed], return_counts=True)
-    return Placement(keys // nodes, keys % nodes, counts.astype(np.int64))
+    return Placement.summed(cls[placed] * nodes + node[placed], np.ones(int(placed.sum()), dtype=np.int64), nodes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,6 +188,7 @@ class _Cooling:
         Share of the time after which there is no temperature.
     """
 
+    model: WalkModel
     unit: float
     schedule: tuple[float, float, float]
     deadline: Deadline
@@ -200,24 +198,24 @@ class _Cooling:
     chosen: RearrangementParameters
     quench: float = 1.0
 
-    def turns(self, best: Callable[[], int]) -> Iterator[Callable[[WalkModel, WalkState], None]]:
-        """Yield what each chain is to do next, until the best cost is good enough or time is up."""
+    def turns(self, states: Sequence[WalkState]) -> Iterator[Callable[[WalkState], None]]:
+        """Yield what each chain is to do next, until it is good enough or time is up."""
         reports = self.chosen.reports
         end = 1 - self.chosen.back_share if self.waiting else 1.0
         for report in range(1, reports + 1):
-            if best() <= self.floor:
+            if min(int(state.value[at.BEST]) for state in states) <= self.floor:
                 break
             yield partial(self.run, until=end * report / reports)
         if self.waiting:
             yield self.take_back
 
-    def take_back(self, model: WalkModel, state: WalkState) -> None:
+    def take_back(self, state: WalkState) -> None:
         """Take moves back that gained nothing, as long as there are any: walk on without a temperature."""
         kinds = self._kinds
         better = True
         while better and not self.deadline.over:
             before = int(state.value[at.BEST])
-            run_walk(model, state, self.chosen.back_work * len(model.cls), 0.0, 0.0, kinds)
+            run_walk(self.model, state, self.chosen.back_work * len(self.model.cls), 0.0, 0.0, kinds)
             better = int(state.value[at.BEST]) < before
 
     @property
@@ -230,13 +228,13 @@ class _Cooling:
         deadline = self.deadline
         return 0.0 if deadline.deterministic else 1 - deadline.remaining / max(deadline.seconds, 1e-9)
 
-    def run(self, model: WalkModel, state: WalkState, until: float) -> None:
+    def run(self, state: WalkState, until: float) -> None:
         """Walk until a share of the time or of the work is spent, or a cost is reached."""
         if not len(state.pods):
             return
-        chosen, deadline, pods = self.chosen, self.deadline, len(model.cls)
+        chosen, deadline, pods = self.chosen, self.deadline, len(self.model.cls)
         kinds = self._kinds
-        thorough = chosen.hinged_thorough if model.hinged else chosen.thorough
+        thorough = chosen.hinged_thorough if self.model.hinged else chosen.thorough
         most = float(thorough * pods * len(state.width) + chosen.work_at_once)
         if deadline.deterministic:
             most = min(most, deadline.seconds * chosen.work_per_second)
@@ -248,7 +246,7 @@ class _Cooling:
             if spent >= chosen.first_part:
                 share *= chosen.cold_factor
             work = int(min(chosen.work_at_once, max(1.0, most / chosen.least_temperatures)))
-            run_walk(model, state, work, self.unit * self._temperature(spent), share, kinds)
+            run_walk(self.model, state, work, self.unit * self._temperature(spent), share, kinds)
 
     def _temperature(self, spent: float) -> float:
         """Return the temperature after a share of the time, in units."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stowplan.models.arrays import Bools, Floats
+from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.problem import POINTS, Part, Placement
 from stowplan.plugins_compat.final_state.plugin_scores import (
     AffinityScores,
@@ -136,10 +136,10 @@ def _crowded(scorer: FinalStateScorer, one: FitScores, overloaded: Bools) -> Mis
         return none, None, None
     room = capacity[:, 0]
     weights = np.where(room > 0, one.usage.weights[:, None], 0)
-    total = weights.sum(axis=0)
-    rate = np.where(room > 0, POINTS * weights / (np.maximum(room, 1) * np.maximum(total, 1)), 0.0)
+    total = np.maximum(weights.sum(axis=0), 1)
+    rate = POINTS * weights / (np.maximum(room, 1) * total)
     if kind == "LeastAllocated":
-        return np.where(total == 0, float(POINTS), none), *_requested(scorer, one.usage.specs, rate, overloaded)
+        return _least(scorer, one.usage.specs, weights, total, overloaded)
     held = -(rate * before.reshape(-1, classes, size)[:, 0]).sum(axis=0)
     return none + float(POINTS), -(one.usage.asked.T.astype(np.float64) @ rate), held
 
@@ -148,27 +148,37 @@ def _least_of_all(scorer: FinalStateScorer, plugin: NodeResourcesLeastAllocated,
     """Return the same for the plugin of its own of early releases, where what a node lacks keeps its weight."""
     state = scorer.framework.state
     known = [spec for spec in plugin.specs if spec.name in state.resources]
-    total = sum(spec.weight or 1 for spec in plugin.specs)
-    weights = np.array([spec.weight or 1 for spec in known], dtype=np.float64)[:, None] * POINTS / total
-    room = state.allocatable[[state.resources[spec.name] for spec in known]]
-    lacking = POINTS - np.where(room > 0, weights, 0.0).sum(axis=0)
-    rate = np.where(room > 0, weights / np.maximum(room, 1), 0.0)
-    table = np.zeros((len(scorer.kinds), state.size)) + lacking
-    return table, *_requested(scorer, known, rate, overloaded)
+    weights = np.array([spec.weight or 1 for spec in known], dtype=np.int64)[:, None]
+    total = np.full(state.size, sum(spec.weight or 1 for spec in plugin.specs))
+    here = state.allocatable[_rows(scorer, known)] > 0
+    return _least(scorer, known, np.where(here, weights, 0), total, overloaded)
 
 
-def _requested(
-    scorer: FinalStateScorer, specs: Sequence[ResourceSpec], rate: Floats, overloaded: Bools
-) -> tuple[Floats, Floats]:
-    """Return ``crowding`` and ``held`` where a pod costs ``rate[r, n]`` for each unit that it requests.
+def _least(
+    scorer: FinalStateScorer, specs: Sequence[ResourceSpec], weights: Ints, total: Ints, overloaded: Bools
+) -> Missed:
+    """Return what the least allocated strategy misses, for weights ``[r, n]``, 0 where a node lacks one, and their sum.
 
     What containers without requests count for is not limited by the filter; what is requested is.
     """
-    state = scorer.framework.state
-    rows = [state.resources[spec.name] for spec in specs]
-    requests = np.array([[state.vector(kind)[row] for kind in scorer.kinds] for row in rows], dtype=np.float64)
+    state, rows = scorer.framework.state, _rows(scorer, specs)
+    rate = POINTS * weights / (np.maximum(state.allocatable[rows], 1) * total)
     rate = np.where(overloaded[rows], 0.0, rate)
-    return requests.reshape(len(rows), -1).T @ rate, (rate * state.requested[rows]).sum(axis=0)
+    lacking = POINTS * (1 - weights.sum(axis=0) / total)
+    table = np.zeros((len(scorer.kinds), state.size)) + lacking
+    return table, _requests(scorer, rows).T @ rate, (rate * state.requested[rows]).sum(axis=0)
+
+
+def _rows(scorer: FinalStateScorer, specs: Sequence[ResourceSpec]) -> list[int]:
+    """Return the rows of some resources in the arrays of the state."""
+    return [scorer.framework.state.resources[spec.name] for spec in specs]
+
+
+def _requests(scorer: FinalStateScorer, rows: Sequence[int]) -> Floats:
+    """``[r, c]`` what a pod of each class requests."""
+    vector = scorer.framework.state.vector
+    requests = np.array([[vector(kind)[row] for kind in scorer.kinds] for row in rows], dtype=np.float64)
+    return requests.reshape(len(rows), len(scorer.kinds))
 
 
 def _apart(scorer: FinalStateScorer, one: BalancedScores, overloaded: Bools, start: Placement) -> Missed:
@@ -185,11 +195,10 @@ def _apart(scorer: FinalStateScorer, one: BalancedScores, overloaded: Bools, sta
     scored = all(one.most(c) > 0 for c in range(classes))
     if len(usage.specs) != 2 or not classes or not scored or (usage.asked != usage.own).any():
         return none, None, None
-    rows = [state.resources[spec.name] for spec in usage.specs]
+    rows = _rows(scorer, usage.specs)
     capacity = state.allocatable[rows]
     rate = POINTS * (1.0 if state.release.balanced == "difference" else 0.5) / np.maximum(capacity, 1)
-    requests = np.array([[state.vector(kind)[row] for kind in scorer.kinds] for row in rows], dtype=np.float64)
-    nodes = np.arange(size)
+    requests, nodes = _requests(scorer, rows), np.arange(size)
     held = state.requested[rows], usage.of(np.zeros(size, dtype=np.int64), nodes, there=False)[0]
     pods = start.table(classes, size)
     requested, used = held[0] + requests @ pods, held[1] + usage.own @ pods
@@ -211,7 +220,7 @@ def _unbalanced(scorer: FinalStateScorer, one: BalancedScores, overloaded: Bools
     specs = one.usage.specs
     if len(specs) != 2:
         return none
-    capacity = state.allocatable[[state.resources[spec.name] for spec in specs]]
+    capacity = state.allocatable[_rows(scorer, specs)]
     both = (capacity > 0).all(axis=0)
     shares = one.usage.asked[:, :, None] / np.maximum(capacity, 1)[:, None, :]
     apart = np.abs(shares[0] - shares[1])
