@@ -22,6 +22,7 @@ from stowplan.optimizer.lns.parameters import LnsParameters
 from stowplan.optimizer.node_changes.parameters import NodeChangeParameters
 from stowplan.optimizer.parts.parameters import PartParameters
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
+from stowplan.optimizer.reconfiguration.parameters import ReconfigurationParameters
 
 D = TypeVar("D")
 
@@ -157,6 +158,7 @@ class Parameters:
     node_changes: NodeChangeParameters = field(default_factory=NodeChangeParameters)
     closing: ClosingParameters = field(default_factory=ClosingParameters)
     rearrangement: RearrangementParameters = field(default_factory=RearrangementParameters)
+    reconfiguration: ReconfigurationParameters = field(default_factory=ReconfigurationParameters)
     parts: PartParameters = field(default_factory=PartParameters)
     portfolio: PortfolioParameters = field(default_factory=PortfolioParameters)
     move_limits: MoveLimitParameters = field(default_factory=MoveLimitParameters)

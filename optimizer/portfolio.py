@@ -173,6 +173,10 @@ class _Portfolio:
         run, chosen = self.run, self.parameters
         leading = self._leading(Open, Unplaced)
         only = leading == len(self.tiers)
+        charging = next((tier for tier in self.tiers if run.is_open(tier)), 0)
+        if self.closing.leave():
+            self._bound_cheaply()
+            self.closing.spare(charging)
         if not any(run.is_open(tier) for tier in range(self._leading(Unplaced))):
             if self.closing.begin(leading):
                 self.constructive.take(leading)

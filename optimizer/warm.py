@@ -38,6 +38,7 @@ from stowplan.optimizer.processes import Workers
 from stowplan.optimizer.rearrangement.model_builder import suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.rearrangement.walking import walk
+from stowplan.optimizer.reconfiguration import ReconfigurationParameters, find_way, knows
 
 POLL = 0.1
 """Seconds between looks at whether to stop."""
@@ -95,6 +96,8 @@ def _others(stop: Stop) -> Sequence[str]:
         if suits(problem, last, RearrangementParameters().largest_table):
             for parameters in (RearrangementParameters(), RearrangementParameters(divided=1)):
                 walk(evaluator, problem.start, last, Deadline(0.1, deterministic=True), parameters=parameters)
+        if knows(problem, ReconfigurationParameters()) and problem.start.count.size:
+            find_way(evaluator, Placement.of([(0, 0, 1), (0, 1, 1)]), Deadline(0.1, deterministic=True))
     for problem in _problems():
         evaluator = Evaluator(problem)
         PatternEngine(evaluator).close_tier(0, (), problem.start, Deadline(5.0, deterministic=True))

@@ -120,7 +120,7 @@ class _Whereabouts:
     def __init__(self, plan: Plan, snapshot: Snapshot) -> None:
         self.pods = {pod.key: pod for pod in snapshot.pods if not pod.finished}
         self.moves = {move.id: move for move in plan.moves}
-        self.parking = {move.follows for move in plan.moves if move.follows}
+        self._next = {move.follows: move for move in plan.moves if move.follows}
         self._fresh = self._replacements(plan)
         self._pending = self._pending_pods(plan)
         self._found: dict[str, _Finding] = {}
@@ -149,8 +149,8 @@ class _Whereabouts:
         successor = self._take(move, move.target)
         if successor is not None:
             return _Finding(successor.key, done=True)
-        if move.id in self.parking and (onward := self._onward(move)) and self._peek(onward, onward.target):
-            return _Finding(done=True)  # it has left its third node already
+        if self._gone_on(move):
+            return _Finding(done=True)
         elsewhere = self._peek(move, None)
         if elsewhere is None and (namesake := self.pods.get(move.pod.key)) is not None:
             return _Finding(problems=list(pod_problems(move, namesake)))
@@ -167,14 +167,21 @@ class _Whereabouts:
             return _Finding(problems=[f"follows {move.follows}, which cannot be made"])
         if not before.done:
             return _Finding(before.key)
-        if self._take(move, move.target) is not None:
+        if self._take(move, move.target) is not None or self._gone_on(move):
             return _Finding(done=True)
         if not before.key:
             return _Finding(problems=[f"is neither on {move.source} nor on {move.target}"])
         return _Finding(before.key)
 
+    def _gone_on(self, move: MoveDocument) -> bool:
+        """Whether the pod has left the third node that a move took it to, for where a later one takes it."""
+        onward = self._onward(move)
+        while onward is not None and self._peek(onward, onward.target) is None:
+            onward = self._onward(onward)
+        return onward is not None
+
     def _onward(self, move: MoveDocument) -> MoveDocument | None:
-        return next((other for other in self.moves.values() if other.follows == move.id), None)
+        return self._next.get(move.id)
 
     # -- replacements -----------------------------------------------------------------------------------------
 

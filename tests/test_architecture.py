@@ -39,7 +39,7 @@ FLOORS = {
     "optimizer": (
         "compiled deadline threads memory processes distributed evaluate domains kinds subproblem cpsat backend "
         "annealing annealing_elsewhere bounds column_generation lns checkpoint run constructive node_changes "
-        "rearrangement closing parts final_state parameters workplace portfolio move_limits warm"
+        "rearrangement reconfiguration closing parts final_state parameters workplace portfolio move_limits warm"
     ),
     "plans": (
         "preconditions cordons disruption budgets movability move creations replacements tokens dry_run sequencing "
@@ -54,6 +54,7 @@ FLOORS = {
         "kernel parameters budgets violations relation_builder schedule sampling state_builder anneal"
     ),
     "optimizer/rearrangement": "kernel parameters queue model_builder division walking engine",
+    "optimizer/reconfiguration": "kernel parameters chain way",
     "optimizer/column_generation": (
         "parameters dual_feasible device_shares budget structure pricing master primal core_items engine"
     ),

@@ -3,6 +3,7 @@
 A tier that counts nodes in use says nothing of how near a node is to being empty. So some nodes are named that shall be
 closed, and a walk through legal placements has to bring what is left there to nothing: pods of other nodes go elsewhere
 for them at no cost, which a search that goes by the number of nodes in use, or by the pods of one node, cannot do.
+Which nodes they are may be given, by a tier that charges pods where they shall not stay.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from stowplan.models.problem import (
     Open,
     Origin,
     Placement,
+    Prefer,
     Problem,
     Tier,
     Weighted,
@@ -31,6 +33,7 @@ from stowplan.optimizer.closing.parameters import ClosingParameters
 from stowplan.optimizer.constructive.emptying import costs_of_nodes
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.evaluate.cost import constant
 from stowplan.optimizer.rearrangement.model_builder import suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.rearrangement.walking import walk
@@ -42,7 +45,7 @@ HINGE = Curves(np.array([[0, 1]]), np.array([[0, 1]]), np.array([[0, 0]]))
 
 
 class ClosingEngine:
-    """Improves a tier that only counts nodes in use, and then the one after it with no more nodes."""
+    """Improves a tier that only counts nodes in use, or pods on some nodes, and then the one after it without these."""
 
     def __init__(
         self, evaluator: Evaluator, tier: int, parameters: ClosingParameters, rearrangement: RearrangementParameters
@@ -50,6 +53,7 @@ class ClosingEngine:
         self.evaluator, self.tier, self.parameters, self.rearrangement = evaluator, tier, parameters, rearrangement
         self.problem = problem = evaluator.problem
         self.saved = costs_of_nodes(problem.tiers[tier], len(problem.nodes))
+        self.charging = _charging(problem, tier)
 
     @classmethod
     def suits(cls, problem: Problem, tier: int, rearrangement: RearrangementParameters) -> bool:
@@ -57,6 +61,22 @@ class ClosingEngine:
         only = all(isinstance(weighted.term, Open) for weighted in problem.tiers[tier].terms)
         rules = replace(problem, tiers=(Tier("none", ()),))
         return only and bool(problem.tiers[tier].terms) and suits(rules, 0, rearrangement.largest_table)
+
+    @classmethod
+    def names_nodes(cls, problem: Problem, tier: int, rearrangement: RearrangementParameters) -> bool:
+        """Whether a tier only charges pods on some nodes, half of them at most, and the walk knows all rules.
+
+        All classes must be charged the same, and the tiers above must be such as no walk changes.
+        """
+        terms = [weighted.term for weighted in problem.tiers[tier].terms]
+        named = all(isinstance(term, Prefer) and (term.table >= 0).all() and _alike(term) for term in terms)
+        some = 0 < 2 * _charging(problem, tier).sum() <= len(problem.nodes)
+        return (
+            named
+            and some
+            and all(map(constant, problem.tiers[:tier]))
+            and suits(replace(problem, tiers=(Tier("none", ()),)), 0, rearrangement.largest_table)
+        )
 
     def has_moves(self, placement: Placement) -> bool:
         """Whether a limit on moves leaves enough to empty one more of the nodes that cost something."""
@@ -105,6 +125,14 @@ class ClosingEngine:
             naming.learn(named, named[self._in_use(found)[named]])
         return best
 
+    def leave(self, start: Placement, deadline: Deadline, seed: int, offer: Callable[[Placement], object]) -> None:
+        """Take pods away from the nodes where the tier charges them; offer where that ended if it is better."""
+        values = self.evaluator.evaluate(start).values[: self.tier + 1]
+        size = Naming(self.problem, self.charging.astype(np.int64), self.parameters).size
+        found = self._without(np.flatnonzero(self.charging), start, size, deadline, seed)
+        if self.evaluator.evaluate(found).values[: self.tier + 1] < values:
+            offer(found)
+
     @cached_property
     def settles(self) -> bool:
         """Whether there is a tier after it that a walk can improve."""
@@ -119,7 +147,7 @@ class ClosingEngine:
     def settle(
         self, start: Placement, deadline: Deadline, seed: int, offer: Callable[[Placement], object], floor: int = 0
     ) -> None:
-        """Improve the tier after it, with no node in use that is not in ``start``.
+        """Improve the tier after it, with no node in use, or no more pods on charging ones, than in ``start``.
 
         Parameters
         ----------
@@ -130,6 +158,8 @@ class ClosingEngine:
             return
         ones = np.ones(len(self.problem.classes), dtype=np.int64)
         room = np.where(self._in_use(start), self.problem.pods, 0)
+        if self.charging.any():
+            room = np.where(self.charging, start.per_node(len(room)), self.problem.pods)
         shut = Capacity(Origin("closed nodes"), ones, room, np.zeros(len(room), dtype=np.int64))
         inside = replace(self.problem, rules=(*self.problem.rules, shut), tiers=self._later)
         walk(Evaluator(inside), start, 0, deadline, seed, floor=floor, found=offer, parameters=self.rearrangement)
@@ -154,3 +184,18 @@ class ClosingEngine:
         left = NodeCurve(Origin(NAME), size, none, charged, HINGE)
         emptying = Evaluator(replace(self.problem, tiers=(Tier(NAME, (Weighted(1, left),)),)))
         return walk(emptying, start, 0, deadline, seed, parameters=self.rearrangement)
+
+
+def _charging(problem: Problem, tier: int) -> Bools:
+    """``[n]`` whether a tier charges pods of some class on a node by itself."""
+    charged = np.zeros(len(problem.nodes), dtype=np.bool_)
+    for weighted in problem.tiers[tier].terms:
+        if isinstance(weighted.term, Prefer):
+            charged |= (weighted.term.table > 0).any(axis=0)
+    return charged
+
+
+def _alike(term: Prefer) -> bool:
+    """Whether all classes are charged the same."""
+    used = term.table[np.unique(term.row)]
+    return bool((used == used[:1]).all())

@@ -15,6 +15,8 @@ class ClosingParameters:
         Share of the time that is left for closing the nodes of a tier.
     first_share
         The same before changes of nodes are searched, under a limit on moves.
+    leaving_share
+        Share of the time that is left for taking pods away from nodes that a tier charges.
     settling_share
         Share of the time that is left for improving the next tier, with the nodes in use that were left.
     bounding
@@ -40,6 +42,7 @@ class ClosingParameters:
 
     share: float = 0.5
     first_share: float = 0.4
+    leaving_share: float = 0.3
     settling_share: float = 0.4
     bounding: float = 0.1
     bold: float = 0.7

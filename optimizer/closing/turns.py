@@ -50,6 +50,23 @@ class ClosingTurns:
             self._engine(tier).close(self.run.best, deadline, self.options.seed, self.run.enough[tier], self._offer)
         return True
 
+    def leave(self) -> bool:
+        """Take pods away from the nodes where the first open tier charges them; return whether that was tried.
+
+        Where proofs are in reach, CP-SAT is quicker.
+        """
+        run, problem = self.run, self.run.evaluator.problem
+        tier = next((tier for tier in range(len(run.values) - 1) if run.is_open(tier)), None)
+        if tier is None or run.over or not self.options.kernels or problem.move_limit == 0:
+            return False
+        if run.variables <= self.rearrangement.provable:
+            return False
+        if not ClosingEngine.names_nodes(problem, tier, self.rearrangement):
+            return False
+        with run.stage(NAME, self.parameters.leaving_share, tier) as deadline:
+            self._engine(tier).leave(run.best, deadline, self.options.seed, self._offer)
+        return True
+
     def spare(self, tier: int) -> None:
         """Improve the tier that follows one whose nodes were closed, which has cost many moves."""
         run, engine = self.run, self._engine(tier)

@@ -90,8 +90,14 @@ def pods_of(problem: Problem, placement: Placement) -> tuple[Ints, Ints, Ints]:
     return cls, node, home
 
 
-def build_model(evaluator: Evaluator, tier: int, cls: Ints, home: Ints) -> WalkModel:
-    """Return the model of a problem for which `suits` holds, with the pods of `pods_of`."""
+def build_model(evaluator: Evaluator, tier: int, cls: Ints, home: Ints, *, returns: bool = True) -> WalkModel:
+    """Return the model of a problem for which `suits` holds, with the pods of `pods_of`.
+
+    Parameters
+    ----------
+    returns
+        Whether a pod that is the only one of its class may come back where it started, whatever rules say.
+    """
     problem = evaluator.problem
     classes, nodes = len(problem.classes), len(problem.nodes)
     terms = [(weighted.weight, weighted.term) for weighted in problem.tiers[tier].terms]
@@ -102,7 +108,7 @@ def build_model(evaluator: Evaluator, tier: int, cls: Ints, home: Ints) -> WalkM
         need[0, :-1, r] = row.demand
         need[1, :-1, r] = 0 if row.held_on_source else row.demand
     mean = np.maximum(1.0, room.mean(axis=0))
-    possible = _possible(problem, capacities)
+    possible = _possible(problem, capacities, returns)
     target_at = np.concatenate([[0], np.cumsum(possible.sum(axis=1, dtype=np.int64))])
     start = np.full(classes, -1, dtype=np.int32)
     alone = problem.size[problem.start.cls] == 1
@@ -193,7 +199,7 @@ def _stacked(columns: Sequence[Ints], rows: int) -> Ints:
     return np.ascontiguousarray(np.stack(columns, axis=1)) if columns else np.zeros((rows, 0), dtype=np.int64)
 
 
-def _possible(problem: Problem, capacities: Sequence[_Row]) -> Bools:
+def _possible(problem: Problem, capacities: Sequence[_Row], returns: bool) -> Bools:
     """``[C, N]`` whether a pod of the class can ever be on the node: for static reasons, as long as it is alone.
 
     Pods that started on a node hold what stays charged there wherever they go.
@@ -207,7 +213,7 @@ def _possible(problem: Problem, capacities: Sequence[_Row]) -> Bools:
         held = problem.start.per_node(nodes, row.demand) if row.held_on_source else 0
         possible &= row.demand[:, None] <= (row.free - held)[None, :]
     # Of several pods of a class, others than those that started there may come to a node; so it has to suit them too.
-    alone = problem.size[problem.start.cls] == 1
+    alone = (problem.size[problem.start.cls] == 1) & returns
     possible[problem.start.cls[alone], problem.start.node[alone]] = True
     return possible
 

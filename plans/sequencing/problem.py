@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
@@ -13,6 +14,9 @@ from stowplan.plans.budgets import Budgets
 from stowplan.plans.move import Move
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
+
+Way = Callable[[Sequence[Move]], Sequence[Move]]
+"""Finds moves of single pods that lead where all the given ones lead; none, if it knows no way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,12 @@ class SequencingProblem:
         Whether a pod may be moved a second time, over a third node, to break a cycle.
     price
         What it costs to move a pod; of a cycle the cheapest is parked, after those of lower priority.
+    way
+        Finds moves of single pods that lead where all of some moves lead, over third nodes if need be, each possible
+        after those before; empty if it knows none. It is asked where the plain order leaves moves out.
+    patience
+        Seconds for orders in which pods are parked one by one, before a ``way`` is asked for; moves that they do not
+        come to are left out if none is known.
     stopped
         Whether to end with the waves that are found by now; the other moves are then stuck.
     """
@@ -47,6 +57,8 @@ class SequencingProblem:
     alike: Callable[[Pod], Hashable] | None = None
     may_park: Callable[[Pod], bool] = lambda pod: True
     price: Callable[[Pod], float] = lambda pod: 1.0
+    way: Way | None = None
+    patience: float = math.inf
     stopped: Callable[[], bool] = lambda: False
 
 

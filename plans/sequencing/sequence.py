@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from stowplan.plans.dry_run import DryRun
 from stowplan.plans.move import Move
 from stowplan.plans.sequencing.construction import INTERRUPTED, Construction, Variant
+from stowplan.plans.sequencing.following import Following
 from stowplan.plans.sequencing.lower_bound import least_waves
-from stowplan.plans.sequencing.problem import SequencingProblem, StuckMove, WaveSequence
+from stowplan.plans.sequencing.problem import SequencingProblem, StuckMove, WaveSequence, Way
 
 ORDERS = 2
 """Random orders in which a finished sequence is played through; one, if there are many moves."""
@@ -36,7 +38,7 @@ def sequence(problem: SequencingProblem, *, orders: int | None = None, seed: int
         construction = _best(problem, moves, alone)
         if problem.stopped():
             return _interrupted(problem, construction, stuck, seed)
-        if construction.stuck:
+        if construction.stuck and not isinstance(construction, Following):
             stuck += construction.stuck
             left_out = {one.key for one in construction.stuck}
             moves = [move for move in moves if move.pod.key not in left_out]
@@ -47,7 +49,7 @@ def sequence(problem: SequencingProblem, *, orders: int | None = None, seed: int
             return _interrupted(problem, construction, stuck, seed)
         if not refused:
             least, because = least_waves(problem, _reached(construction.waves))
-            return WaveSequence(construction.waves, stuck, least, because)
+            return WaveSequence(construction.waves, [*stuck, *construction.stuck], least, because)
         alone |= refused
 
 
@@ -76,20 +78,38 @@ def _best(problem: SequencingProblem, moves: Sequence[Move], alone: set[str]) ->
     """Try the plain way; where it leaves moves out or parks pods, try others, and return the best."""
 
     def tried(variant: Variant) -> Construction:
-        return Construction(problem, moves, alone, variant).run()
+        return Construction(patient, moves, alone, variant).run()
 
+    patient = _patient(problem, problem.patience)
     best = tried(Variant())
+    if best.stuck and problem.way and not problem.stopped():
+        followed = _followed(problem, problem.way, moves, alone)
+        if followed:
+            return min(best, followed, key=lambda construction: construction.cost)
     if best.stuck and len(moves) <= FEW:
         for seed in range(TRIES):
-            if problem.stopped():
+            if patient.stopped():
                 break
             best = min(best, tried(Variant(seed=seed)), key=lambda construction: construction.cost)
             if not best.stuck:
                 break
-    if best.parked and not problem.stopped():
+    if best.parked and not patient.stopped():
         eager = tried(Variant(best.parked, best.variant.seed))
         best = min(best, eager, key=lambda construction: construction.cost)
     return best
+
+
+def _patient(problem: SequencingProblem, seconds: float) -> SequencingProblem:
+    """Return a problem whose constructions end after some seconds."""
+    until = time.monotonic() + seconds
+    return replace(problem, stopped=lambda: problem.stopped() or time.monotonic() > until)
+
+
+def _followed(problem: SequencingProblem, way: Way, moves: Sequence[Move], alone: set[str]) -> Construction | None:
+    """Return a construction by a way that leads where the moves lead, if one is known; pending pods come in the end."""
+    steps = way([move for move in moves if move.source])
+    waiting = [move for move in moves if not move.source]
+    return Following(problem, [*steps, *waiting], alone).run() if steps else None
 
 
 def _refused_in_random_orders(
@@ -124,6 +144,6 @@ def _reached(waves: Sequence[Sequence[Move]]) -> list[Move]:
     moves: list[Move] = []
     for move in (move for wave in waves for move in wave):
         first.setdefault(move.pod.key, move.source)
-        if not move.parks:
+        if not move.parks and move.target != first[move.pod.key]:
             moves.append(Move(move.pod, first[move.pod.key], move.target))
     return moves

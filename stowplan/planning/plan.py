@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from stowplan.models.words import plural
 from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
+from stowplan.planning.way import WayFinder
 from stowplan.plans.budgets import Budgets
 from stowplan.plans.document import PlanInputs, plan_document
 from stowplan.plans.movability.costs import move_weight
@@ -33,7 +35,7 @@ from stowplan.settings.problem import make_problem, settings_document
 from stowplan.settings.terms import Terms
 
 LATER_SHARE = 1 / 3
-"""Share of the time limit for each further solve."""
+"""Share of the time limit for each further solve, and for the search of a way to what it finds."""
 SEQUENCING_SECONDS = 1.0
 """Seconds after a stop in which moves are still put in order."""
 EXECUTOR: Executor = "eviction-api"
@@ -164,7 +166,7 @@ def make_plan(
     terms, stop, settings = terms or Terms(), stop or Stop(), _with_executor(settings)
     compiled = compiled or planning_problem(snapshot, settings, terms)
     solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress, backend=backend)
-    planning = _Planning(solution.assessor, settings, terms, stop)
+    planning = _Planning(solution.assessor, settings, terms, stop, options)
     planning.reach(compiled, solution.assignment)
     stays, wanted = dict(terms.frozen), dict.fromkeys(settings.admit)
     shorter = replace(options, time_limit=max(0.1, options.time_limit * LATER_SHARE))
@@ -224,8 +226,16 @@ def with_note(plan: Plan, note: str) -> Plan:
 class _Planning:
     """Placements that were to be reached, all measured by one problem, and the best of what they came to."""
 
-    def __init__(self, assessor: Assessor, settings: Settings, terms: Terms, stop: Stop | None = None) -> None:
+    def __init__(
+        self,
+        assessor: Assessor,
+        settings: Settings,
+        terms: Terms,
+        stop: Stop | None = None,
+        options: Options | None = None,
+    ) -> None:
         self.assessor = assessor
+        self.options = options
         self.stop = stop or Stop()
         self.compiled = compiled = assessor.compiled
         self.settings = settings
@@ -278,9 +288,22 @@ class _Planning:
             signatures=compiled.signatures,
             alike=lambda pod: kinds[pod.key],
             price=move_weight if self.settings.move_costs else _equal,
+            way=self._way(compiled, self.options) if self.options else None,
+            patience=self._patience,
             stopped=Grace(self.stop, SEQUENCING_SECONDS),
         )
         return sequence(task)
+
+    @property
+    def _patience(self) -> float:
+        options = self.options
+        return math.inf if options is None or options.deterministic else options.time_limit * LATER_SHARE
+
+    def _way(self, compiled: Compiled, options: Options) -> WayFinder:
+        seconds = options.time_limit * (LATER_SHARE if self.given_up else 1)
+        return WayFinder(
+            compiled, self.start, options, lambda pod: pod.key not in self.immovable, self.budgets, seconds, self.stop
+        )
 
     def values(self, assignment: Assignment) -> tuple[int, ...]:
         """Return the value of every tier."""

@@ -208,3 +208,15 @@ def test_a_wave_that_fails_in_few_orders_only_does_not_hold() -> None:
     assert any(refused in line for line in together.problems)
     apart = examine(hand_made(moves, [move("api-0", "a", "b", id="m20")]), found, PROFILE)
     assert not any(refused in line for line in apart.problems)
+
+
+def test_a_pod_that_is_parked_twice_is_found_wherever_it_is(plan: Plan, cluster: Snapshot) -> None:
+    *others, last = plan.waves
+    onward = last.moves[0].model_copy(update={"id": "m0005", "source": "b", "target": "a", "follows": "m0004"})
+    further = last.model_copy(update={"number": last.number + 1, "moves": [onward]})
+    longer = plan.model_copy(update={"waves": [*others, last, further]})
+    then = moved(moved(cluster, "db-0", "c", "db-0"), "api-0", "a", "api-x")
+    for at, done in (("c", 3), ("b", 4), ("a", 5)):
+        drift = found(longer, moved(then, "web-0", at, f"web-{at}"))
+        assert not [problem for problem in drift.problems if "m0002" in problem or "m0004" in problem]
+        assert drift.done == [move.id for move in longer.moves][:done]

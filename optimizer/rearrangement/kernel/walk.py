@@ -53,7 +53,7 @@ def _record(m: WalkModel, s: WalkState) -> None:
 
 
 @inlined
-def _accepts(s: WalkState, change: int, temperature: float) -> bool:
+def accepts(s: WalkState, change: int, temperature: float) -> bool:
     """Metropolis acceptance."""
     return change <= 0 or (temperature > 0 and change <= -temperature * log(uniform(s.random)))
 
@@ -62,7 +62,7 @@ def _accepts(s: WalkState, change: int, temperature: float) -> bool:
 def _settle(m: WalkModel, s: WalkState, length: int, before: int, temperature: float) -> None:
     """Send pods home for those on the path; accept all that together, or undo it."""
     back = send_home(m, s, length)
-    if back > 0 and _accepts(s, s.value[COST] - before, temperature):
+    if back > 0 and accepts(s, s.value[COST] - before, temperature):
         s.value[ACCEPTED] += 1
         _record(m, s)
     else:
@@ -70,7 +70,7 @@ def _settle(m: WalkModel, s: WalkState, length: int, before: int, temperature: f
 
 
 @merged
-def _try_shift(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) -> None:
+def try_shift(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) -> None:
     """Move a pod if that is legal and accepted."""
     a, c = s.node[p], m.cls[p]
     nobody = m.need.shape[1] - 1
@@ -85,14 +85,14 @@ def _try_shift(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) -
         return
     change = node_change(m, s, b, c, nobody) + own_change(m, s, c, a, b)
     change += node_change(m, s, a, nobody, c)
-    if _accepts(s, change, temperature) and keeps_relations(m, s, c, a, b):
+    if accepts(s, change, temperature) and keeps_relations(m, s, c, a, b):
         shift(m, s, p, b)
         s.value[ACCEPTED] += 1
         _record(m, s)
 
 
 @merged
-def _try_two(m: WalkModel, s: WalkState, p: int, b: int, q: int, t: int, temperature: float) -> None:
+def try_two(m: WalkModel, s: WalkState, p: int, b: int, q: int, t: int, temperature: float) -> None:
     """Move a pod to a node, and a pod from there to a third node or to the first one's, if legal and accepted."""
     a, c, e = s.node[p], m.cls[p], m.cls[q]
     nobody = m.need.shape[1] - 1
@@ -114,7 +114,7 @@ def _try_two(m: WalkModel, s: WalkState, p: int, b: int, q: int, t: int, tempera
     leavers = is_native(m, s, c, a) - returns(m, s, c, b) + is_native(m, s, e, b) - returns(m, s, e, t)
     beyond = exceeds_limit(m, s, leavers)
     # In this order each pod's relations are judged as the other left them.
-    if not (beyond or _accepts(s, change, temperature)) or not keeps_relations(m, s, e, b, t):
+    if not (beyond or accepts(s, change, temperature)) or not keeps_relations(m, s, e, b, t):
         return
     before = s.value[COST]
     shift(m, s, q, t)
@@ -157,7 +157,7 @@ def run_walk(m: WalkModel, s: WalkState, work: int, temperature: float, share: f
             s.value[SPENT] += cost
             s.value[SPENT_REARRANGING] += cost
             s.value[REARRANGEMENTS] += 1
-            if length and not _accepts(s, s.value[COST] - before, temperature):
+            if length and not accepts(s, s.value[COST] - before, temperature):
                 undo(m, s, length)
             elif length:
                 s.value[ACCEPTED] += 1
@@ -173,9 +173,9 @@ def run_walk(m: WalkModel, s: WalkState, work: int, temperature: float, share: f
         looks = ONE
         p = s.pods[below(s.random, pods)] if kind in (SHIFT, CHAIN, SWAP) else s.away[below(s.random, away)]
         if kind == SHIFT:
-            _try_shift(m, s, p, draw_target(m, s, m.cls[p]), temperature)
+            try_shift(m, s, p, draw_target(m, s, m.cls[p]), temperature)
         elif kind == HOME:
-            _try_shift(m, s, p, m.home[p], temperature)  # pods away are those whose home is among the own nodes
+            try_shift(m, s, p, m.home[p], temperature)  # pods away are those whose home is among the own nodes
         else:
             looks = TWO
             q, b, t = -1, -1, s.node[p]
@@ -192,6 +192,6 @@ def run_walk(m: WalkModel, s: WalkState, work: int, temperature: float, share: f
                 q = s.pods[below(s.random, pods)] if kind == SWAP else s.away[below(s.random, away)]
                 b = s.node[q]
             if q >= 0 and t >= 0 and q != p:
-                _try_two(m, s, p, b, q, t, temperature)
+                try_two(m, s, p, b, q, t, temperature)
         spent += looks
         s.value[SPENT] += looks

@@ -15,6 +15,7 @@ from stowplan.models.problem import (
     MoveBudget,
     Open,
     Placement,
+    Prefer,
     Problem,
     Tier,
     Unplaced,
@@ -29,8 +30,10 @@ from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.constructive.state import State
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.parameters import Parameters
 from stowplan.optimizer.portfolio import solve
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
+from stowplan.planning.drain import draining
 from stowplan.settings.problem import make_problem
 from tests.optimizer.rearrangement.test_walk import problem_to_walk
 from tests.support.cases import cases, count
@@ -227,3 +230,51 @@ def test_as_few_moves_as_there_may_be_name_the_nodes_with_fewest_pods(limit: int
     named = Naming(limited, ones, ClosingParameters()).next(np.ones(4, dtype=np.bool_), 4)
     assert named is not None
     assert sorted(named.tolist()) == first
+
+
+def charges(problem: Problem, charged: np.ndarray) -> Problem:
+    """Return a problem that counts pods on some nodes, and moves."""
+    table = np.where(charged, 1, 0)[None, :]
+    stays = Prefer(WHERE, np.zeros(len(problem.classes), dtype=np.int64), table)
+    return replace(problem, tiers=(Tier("left", (Weighted(1, stays),)), moves(problem)))
+
+
+@cases(
+    60,
+    at_least={"left": 8, "moves spared": 1},
+    problem=drawn(problem_to_walk),
+    charged=drawn(lambda choices: choices.array(12, 0, 3) == 0),
+)
+def test_pods_leave_the_nodes_that_charge_them_legally(problem: Problem, charged: np.ndarray) -> None:
+    nodes = len(problem.nodes)
+    problem = charges(problem, np.resize(charged, nodes))
+    evaluator = Evaluator(problem)
+    if not ClosingEngine.names_nodes(problem, 0, REARRANGEMENT):
+        assert not 0 < 2 * np.resize(charged, nodes).sum() <= nodes
+        return
+    engine = ClosingEngine(evaluator, 0, ClosingParameters(), REARRANGEMENT)
+    found = [problem.start]
+    engine.leave(problem.start, Deadline(0.02, deterministic=True), 1, found.append)
+    before, after = (evaluator.evaluate(placement) for placement in (problem.start, found[-1]))
+    assert after.legal
+    assert after.values[0] < before.values[0] or len(found) == 1
+    count("left", after.values[0] < before.values[0])
+    spared = [found[-1]]
+    engine.settle(found[-1], Deadline(0.02, deterministic=True), 1, spared.append)
+    last = evaluator.evaluate(spared[-1])
+    assert last.legal
+    assert last.values <= after.values
+    count("moves spared", last.values < after.values)
+
+
+def test_a_nearly_full_cluster_is_drained_where_others_have_to_make_room() -> None:
+    snapshot = synthetic_snapshot(50, 500, 1, fill=0.9)
+    settings = draining(Settings(), [node.name for node in snapshot.nodes[:4]])
+    problem = make_problem(snapshot, settings).problem
+    without = Parameters(rearrangement=RearrangementParameters(largest_table=0, largest_unlimited_table=0))
+    options = Options(time_limit=0.5, deterministic=True)
+    values = [
+        tuple(tier.value for tier in solve(problem, replace(options, parameters=chosen)).tiers[:2])
+        for chosen in (without, Parameters())
+    ]
+    assert values[1] < values[0]
