@@ -29,7 +29,7 @@ from stowplan.models.plan import (
 from stowplan.models.settings import Executor, PlatformExecutor, SettingsDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
-from stowplan.plans.move import Move
+from stowplan.plans.move import PARKED, Move
 from stowplan.plans.replacements import group_of_pod
 from stowplan.plans.sequencing import WaveSequence
 from stowplan.plans.tokens import tokens
@@ -181,7 +181,7 @@ class _Arrivals:
         named = self._pods.get(move.room_for)
         alike = [pod for pod in come if named is not None and group_of_pod(pod) == group_of_pod(named)]
         if not (come := alike or come):
-            return "parked, so that others can take its room" if move.parks else ""
+            return PARKED if move.parks else ""
         return move.why.replace(move.room_for, come[0].key)
 
 

@@ -8,6 +8,9 @@ from typing import Literal
 from stowplan.models.kubernetes import Pod
 from stowplan.plans.movability.workloads import keeps_name
 
+PARKED = "parked, so that others can take its room"
+ONWARD = "goes on from where it was parked"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Move:

@@ -35,12 +35,15 @@ class Cooling:
         Temperatures at the beginning and at the end.
     homing
         Share of the steps, besides rearrangements, in which a pod goes where it shall be.
+    longest
+        Moves that are written down at most.
     """
 
     work: int
     hottest: float
     coldest: float
     homing: float
+    longest: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,12 +102,14 @@ class Chain:
             Set by the first of several threads that gets there; the others end then.
         """
         chosen, state, seconds = self.parameters, self.state, deadline.remaining
-        put(self.model, state, source)
+        if put(self.model, state, source):
+            return Found(self._record[:0].copy(), len(source))
         model = self._aimed(target)
         first = state.room.copy()
         room = first.copy()
         nearest = Found(self._record[:0].copy(), int(state.value[at.COST]))
         begun, length = int(state.value[at.SPENT]), 0
+        written = self._record[: cooling.longest]
         while not (deadline.over or (halt is not None and halt.is_set())):
             used = (int(state.value[at.SPENT]) - begun) / cooling.work
             if not deadline.deterministic:
@@ -113,9 +118,9 @@ class Chain:
                 break
             temperature = cooling.hottest * (cooling.coldest / cooling.hottest) ** used
             piece = max(1, min(chosen.work_at_once, cooling.work // chosen.temperatures))
-            length = run_recorded(model, state, self._record, length, piece, temperature, chosen.share, cooling.homing)
+            length = run_recorded(model, state, written, length, piece, temperature, chosen.share, cooling.homing)
             distance = int(state.value[at.COST])
-            full = length + len(state.path) >= len(self._record)
+            full = length + len(state.path) >= len(written)
             if full or distance == 0 or (used > NEARLY and distance < nearest.distance):
                 length = shorten(
                     model,
@@ -133,30 +138,34 @@ class Chain:
                     nearest = Found(self._record[:length].copy(), distance)
                 if distance == 0 and halt is not None:
                     halt.set()
-                if distance == 0 or 10 * length > 9 * len(self._record):
+                if distance == 0 or 10 * length > 9 * len(written):
                     break
         self.spent += int(state.value[at.SPENT]) - begun
         return nearest
 
-    def shortened(self, source: Int32, record: Int32, deadline: Deadline) -> Int32:
+    def shortened(self, source: Int32, record: Int32, deadline: Deadline, most: float) -> Int32:
         """Search for shorter ways between two arrangements on a way; return a way that is no longer.
 
         Parameters
         ----------
         source
             ``[P]`` node of each pod before the first move.
+        most
+            Looks after which to end.
         """
-        chosen = self.parameters
+        chosen, all_spent = self.parameters, self.spent + most
         for _ in range(chosen.round_parts):
             length = len(record)
-            if deadline.over or length <= chosen.shortest_part:
+            if deadline.over or length <= chosen.shortest_part or self.spent >= all_spent:
                 break
             size = min(length, int(chosen.shortest_part * (length / chosen.shortest_part) ** self.rng.random()) + 1)
             begin = int(self.rng.integers(0, length - size + 1))
             end = begin + size
             before, after = after_moves(source, record[:begin]), after_moves(source, record[:end])
             hottest = chosen.coldest + (chosen.hottest - chosen.coldest) * self.rng.random()
-            cooling = Cooling(chosen.part_work * size, hottest, chosen.coldest_part, chosen.homing[0])
+            longest = min(chosen.longest, chosen.longest_part * size)
+            work = int(min(chosen.part_work * size, all_spent - self.spent)) + 1
+            cooling = Cooling(work, hottest, chosen.coldest_part, chosen.homing[0], longest)
             found = self.connect(before, after, cooling, deadline)
             if found.distance == 0 and len(found.record) < size:
                 rest = record[end:].copy()

@@ -32,6 +32,8 @@ class ReconfigurationParameters:
         Moves of the shortest part of a way for which another one is searched.
     part_work
         Looks of such a search, for each move of the part.
+    longest_part
+        Moves that such a search writes down at most, for each move of the part.
     round_parts
         Parts that a thread looks at before the threads compare their ways.
     idle_rounds
@@ -59,6 +61,7 @@ class ReconfigurationParameters:
     work_at_once: int = 200_000
     shortest_part: int = 4
     part_work: int = 5_000
+    longest_part: int = 100
     round_parts: int = 20
     idle_rounds: int = 10
     moves_at_first: float = 30.0

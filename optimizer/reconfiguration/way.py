@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -129,7 +130,14 @@ class _Search:
         """Return a way to where another one ends, with fewer moves if that goes."""
         idle = 0
         while idle < self.chosen.idle_rounds and not self.over and len(record) > self.chosen.shortest_part:
-            turn = partial(Chain.shortened, source=self.source, record=record, deadline=self.deadline)
+            looks = self.deadline.seconds * self.chosen.work_per_second * (1 - self.spent)
+            turn = partial(
+                Chain.shortened,
+                source=self.source,
+                record=record,
+                deadline=self.deadline,
+                most=looks if self.deadline.deterministic else math.inf,
+            )
             found = min(self.pool.map(turn, self.chains), key=len)
             idle = 0 if len(found) < len(record) else idle + 1
             record = found
@@ -146,7 +154,9 @@ class _Search:
         halt = None if deadline.deterministic else Event()
 
         def turn(i: int) -> Found:
-            cooling = Cooling(work, self.chosen.hottest, self.chosen.coldest, homing[(number + i) % len(homing)])
+            cooling = Cooling(
+                work, self.chosen.hottest, self.chosen.coldest, homing[(number + i) % len(homing)], self.chosen.longest
+            )
             return self.chains[i].connect(self.source, self.target, cooling, deadline, halt)
 
         return list(self.pool.map(turn, range(len(self.chains))))

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
-from stowplan.plans.move import Move
+from stowplan.plans.move import ONWARD, Move
 from stowplan.plans.sequencing.allowances import Allowances
 from stowplan.plans.sequencing.parking import Parking, find_parking, third_node
 from stowplan.plans.sequencing.problem import SequencingProblem, StuckMove
@@ -18,6 +18,7 @@ MOST_TARGETS = 16
 """Targets of pods that are alike which a pod is offered in one wave."""
 
 INTERRUPTED = "interrupted before it was put in order"
+NO_TIME = "no time was left to find an order for it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Construction:
     ----------
     alone
         Keys of pods that need a wave to themselves.
+    patient
+        The problem that says when to stop parking pods; by default the same.
 
     Attributes
     ----------
@@ -52,8 +55,16 @@ class Construction:
         the pod is parked.
     """
 
-    def __init__(self, problem: SequencingProblem, moves: Sequence[Move], alone: set[str], variant: Variant) -> None:
+    def __init__(
+        self,
+        problem: SequencingProblem,
+        moves: Sequence[Move],
+        alone: set[str],
+        variant: Variant,
+        patient: SequencingProblem | None = None,
+    ) -> None:
         self.problem = problem
+        self.patient = patient or problem
         self.alone = alone
         self.variant = variant
         self._random = random.Random(variant.seed) if variant.seed is not None else None
@@ -82,8 +93,11 @@ class Construction:
                 break
             wave = self._fill()
             if not wave:
-                parking = find_parking(self.problem, self.wave_state, self.allowances, self.left)
+                parking = find_parking(self.patient, self.wave_state, self.allowances, self.left)
                 wave = self._park(parking)
+                if self.patient.stopped() and not self.problem.stopped():
+                    self.stuck = [StuckMove(move.pod.key, NO_TIME) for move in self.left]
+                    break
                 if not wave and not self.problem.stopped():
                     self.stuck = list(parking.stuck)
                     break
@@ -173,7 +187,7 @@ class Construction:
 
     def _made(self, i: int, urgency: Urgency, waits: bool) -> Move:
         move = self.left[i]
-        why, room_for = ("goes on from where it was parked", "") if move.follows else urgency.why(i)
+        why, room_for = (ONWARD, "") if move.follows else urgency.why(i)
         source, target = self._name(move.source), self._name(move.target)
         return Move(move.pod, source, target, follows=move.follows, waits=waits, why=why, room_for=room_for)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from stowplan.plans.move import Move
+from stowplan.plans.move import ONWARD, PARKED, Move
 from stowplan.plans.sequencing.construction import INTERRUPTED, Construction, Variant
 from stowplan.plans.sequencing.problem import SequencingProblem, StuckMove
 from stowplan.plans.sequencing.wave_state import NOWHERE, IndexedMove
@@ -33,7 +33,7 @@ class Following(Construction):
     def run(self) -> Construction:
         """Fill wave after wave, until nothing is left, or a stop is asked for."""
         while self.left:
-            wave = self._fill()
+            wave = self._fill() or self._fill(in_order=False)
             if self.problem.stopped():
                 self.stuck += [StuckMove(move.pod.key, INTERRUPTED) for move in self.left]
                 break
@@ -43,11 +43,15 @@ class Following(Construction):
             self.waves.append(wave)
             self.wave_state.end_wave()
             self.allowances.end_wave(move.pod for move in wave if move.target)
-        self.waves = _ending(self.waves)
+        if not self.problem.stopped():
+            self.waves = _ending(self.waves)
         return self
 
-    def _fill(self) -> list[Move]:
-        """Offer the moves to the wave in their order; none goes to a node before one that is refused there."""
+    def _fill(self, in_order: bool = True) -> list[Move]:
+        """Offer the moves to the wave; in their order, none goes to a node before one that is refused there.
+
+        A budget may allow a move only once another pod has come to the same node, which is then the first to go.
+        """
         wave: list[Move] = []
         kept: list[IndexedMove] = []
         closed: set[int] = set()
@@ -57,7 +61,8 @@ class Following(Construction):
             alone = key in self.alone
             if move.target in closed or key in waiting or (wave and alone) or not self._joins(move):
                 kept.append(move)
-                closed.add(move.target)
+                if in_order:
+                    closed.add(move.target)
                 waiting.add(key)
                 continue
             waiting.add(key)  # the next one starts where this one ends
@@ -88,7 +93,7 @@ class Following(Construction):
             parks=self._several[key] > 0,
             follows=before,
             waits=self._waits,
-            why="" if move.source != NOWHERE else "pending",
+            why="pending" if move.source == NOWHERE else ONWARD if before else PARKED if self._several[key] else "",
         )
         self._made_before[key] = made
         return made

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
 from stowplan.plans.dry_run import DryRun
@@ -22,6 +23,7 @@ DRY_RUN_SECONDS = 1.0
 """Seconds in which the waves of an interrupted construction are played through; the rest is left out."""
 FEW = 400
 """Moves up to which further tries cost next to nothing."""
+NO_WAY = "no way was found to where it shall be"
 
 
 def sequence(problem: SequencingProblem, *, orders: int | None = None, seed: int = 0) -> WaveSequence:
@@ -48,7 +50,10 @@ def sequence(problem: SequencingProblem, *, orders: int | None = None, seed: int
         if problem.stopped():
             return _interrupted(problem, construction, stuck, seed)
         if not refused:
-            least, because = least_waves(problem, _reached(construction.waves))
+            reached = _reached(construction.waves)
+            # What is proven of waves is proven of orders in which no other pods make room for a while.
+            alone_moved = len({move.pod.key for wave in construction.waves for move in wave}) == len(reached)
+            least, because = least_waves(problem, reached) if alone_moved else (1, "something moves")
             return WaveSequence(construction.waves, [*stuck, *construction.stuck], least, because)
         alone |= refused
 
@@ -78,29 +83,30 @@ def _best(problem: SequencingProblem, moves: Sequence[Move], alone: set[str]) ->
     """Try the plain way; where it leaves moves out or parks pods, try others, and return the best."""
 
     def tried(variant: Variant) -> Construction:
-        return Construction(patient, moves, alone, variant).run()
+        return Construction(problem, moves, alone, variant, patient).run()
 
     patient = _patient(problem, problem.patience)
     best = tried(Variant())
     if best.stuck and problem.way and not problem.stopped():
         followed = _followed(problem, problem.way, moves, alone)
-        if followed:
-            return min(best, followed, key=lambda construction: construction.cost)
-    if best.stuck and len(moves) <= FEW:
+        best = min(best, followed, key=lambda construction: construction.cost) if followed else best
+        if not best.stuck or problem.stopped():
+            return best
+    if best.stuck and len(moves) <= FEW and not isinstance(best, Following):
         for seed in range(TRIES):
             if patient.stopped():
                 break
             best = min(best, tried(Variant(seed=seed)), key=lambda construction: construction.cost)
             if not best.stuck:
                 break
-    if best.parked and not patient.stopped():
+    if best.parked and not patient.stopped() and not isinstance(best, Following):
         eager = tried(Variant(best.parked, best.variant.seed))
         best = min(best, eager, key=lambda construction: construction.cost)
     return best
 
 
 def _patient(problem: SequencingProblem, seconds: float) -> SequencingProblem:
-    """Return a problem whose constructions end after some seconds."""
+    """Return a problem whose constructions park no more pods after some seconds."""
     until = time.monotonic() + seconds
     return replace(problem, stopped=lambda: problem.stopped() or time.monotonic() > until)
 
@@ -109,7 +115,31 @@ def _followed(problem: SequencingProblem, way: Way, moves: Sequence[Move], alone
     """Return a construction by a way that leads where the moves lead, if one is known; pending pods come in the end."""
     steps = way([move for move in moves if move.source])
     waiting = [move for move in moves if not move.source]
-    return Following(problem, [*steps, *waiting], alone).run() if steps else None
+    if not steps:
+        return None
+    followed = Following(problem, [*steps, *waiting], alone).run()
+    known = {one.key for one in followed.stuck}
+    followed.stuck += [StuckMove(move.pod.key, NO_WAY) for move in _missed(problem, moves, followed.waves, known)]
+    return followed
+
+
+def _missed(
+    problem: SequencingProblem, moves: Sequence[Move], waves: Sequence[Sequence[Move]], known: set[str]
+) -> Iterator[Move]:
+    """Yield moves to where fewer pods of a kind come than shall be there; of pods that are alike, any may come."""
+    alike = problem.alike or (lambda pod: problem.signatures.of(pod) if problem.signatures else pod.key)
+    made = [step for wave in waves for step in wave]
+    wanted = problem.start.moved((move.pod.key, move.target) for move in moves)
+    reached = problem.start.moved((step.pod.key, step.target) for step in made)
+    short: Counter[tuple[Hashable, str]] = Counter()
+    for pod in {move.pod.key: move.pod for move in [*moves, *made]}.values():
+        short[alike(pod), wanted.get(pod.key, "")] += 1
+        short[alike(pod), reached.get(pod.key, "")] -= 1
+    for move in moves:
+        place = alike(move.pod), move.target
+        if short[place] > 0 and move.source and move.pod.key not in known:
+            short[place] -= 1
+            yield move
 
 
 def _refused_in_random_orders(

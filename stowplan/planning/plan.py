@@ -178,7 +178,7 @@ def make_plan(
             # Drain and fit count moves before pending pods, so a solution may leave out pods that others wait for.
             wanted |= dict.fromkeys(opening)
         else:
-            stays |= dict.fromkeys(planning.stuck, "no order of moves is possible")
+            stays |= dict.fromkeys(planning.stuck, "no order of moves was found")
         narrower = make_problem(snapshot, settings.model_copy(update={"admit": tuple(wanted)}), _said(stays))
         again = solve_snapshot(narrower, shorter, candidates=[planning.assignment], stop=stop, backend=backend)
         planning.reach(narrower, again.assignment)
@@ -329,7 +329,8 @@ class _Planning:
         known = tiers or [TierOutcome(tier, 0, 0, TRIVIAL, 0.0) for tier in compiled.problem.tiers]
         outcomes = revalued(known, self.best_values)
         proven = all(outcome.status is Status.OPTIMAL for outcome in outcomes)
-        moved = {step.pod.key for wave in self.best.waves for step in wave}
+        left = {one.key for one in self.best.stuck}
+        moved = {step.pod.key for wave in self.best.waves for step in wave} - left
         order = PlanInputs(
             snapshot=compiled.snapshot,
             profile=compiled.profile,

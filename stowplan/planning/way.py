@@ -25,7 +25,7 @@ from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.plugins.static_filter import StaticFilter
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class WayFinder:
     """Finds moves of single pods, each legal when its turn comes, that lead where all of some moves lead.
 
@@ -38,7 +38,7 @@ class WayFinder:
     budgets
         Those that a pod's eviction draws on.
     seconds
-        Time of each search, as that of `Deadline`.
+        Time that is left for searches, as that of `Deadline`; in deterministic mode, time of each.
     """
 
     compiled: Compiled
@@ -53,7 +53,8 @@ class WayFinder:
         """Return the moves in order; none if rules are not known, the end is not legal, or there are too many."""
         problem = replace(self.compiled.problem, start=self.compiled.placement(self.start))
         chosen = parameters_of(self.options).reconfiguration
-        if not self.options.kernels or not all(move.target for move in moves) or not knows(problem, chosen):
+        possible = self.options.kernels and self.seconds > 0 and not self.stop.is_set()
+        if not possible or not all(move.target for move in moves) or not knows(problem, chosen):
             return ()
         wanted = self.compiled.placement(self.start.moved((move.pod.key, move.target) for move in moves))
         if Evaluator(problem).evaluate(wanted).violations:
@@ -61,6 +62,8 @@ class WayFinder:
         deadline = Deadline(self.seconds, self.options.deterministic, self.stop)
         on_the_way = Evaluator(replace(problem, rules=(*problem.rules, self._open(moves))))
         hops = find_way(on_the_way, wanted, deadline, self.options.seed, parameters=chosen)
+        if not deadline.deterministic:
+            self.seconds = deadline.remaining
         limit = problem.move_limit
         steps = list(self._steps(hops)) if limit is None or len(hops) <= limit else []
         return steps if all(self.movable(move.pod) for move in steps) else ()

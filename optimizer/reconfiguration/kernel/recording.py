@@ -132,8 +132,11 @@ def run_recorded(
 
 
 @compiled
-def put(m: WalkModel, s: WalkState, node: Int32) -> None:
-    """Bring all pods to the given nodes, whether what lies between is legal or not."""
+def put(m: WalkModel, s: WalkState, node: Int32) -> int:
+    """Bring all pods to the given nodes, whether what lies between is legal or not; return how many found no place.
+
+    That is where lists of pods are full.
+    """
     missing = len(node)
     while True:
         before, missing = missing, 0
@@ -144,4 +147,4 @@ def put(m: WalkModel, s: WalkState, node: Int32) -> None:
                 else:
                     missing += 1
         if missing in (0, before):
-            return
+            return missing

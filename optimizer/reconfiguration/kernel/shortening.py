@@ -8,6 +8,12 @@ from stowplan.optimizer.reconfiguration.kernel.recording import POD, SOURCE, TAR
 
 GONE = -1
 
+MOST_BETWEEN = 5_000
+"""Moves between two of a pod that are looked at: in a long record of many pods, that would take too long otherwise."""
+
+LEAST_GAIN = 0.01
+"""Share of a record that another pass has to take away."""
+
 
 @inlined
 def _holds(m: WalkModel, room: Int64, c: int) -> bool:
@@ -38,6 +44,8 @@ def _related(m: WalkModel, c: int, d: int) -> bool:
 @inlined
 def _stays_possible(m: WalkModel, record: Int32, left: Int64, entered: Int64, j: int, i: int, c: int, n: int) -> bool:
     """Whether between two moves a node had room for a pod all the time, and no pod moved that is related to it."""
+    if i - j > MOST_BETWEEN:
+        return False
     named = m.member_at[c] < m.member_at[c + 1]
     for k in range(j + 1, i):
         p = record[k, POD]
@@ -165,9 +173,9 @@ def shorten(
     last: Int32,
     found: Int64,
 ) -> int:
-    """Make a record shorter as long as that goes; return how many moves it has then."""
+    """Make a record shorter as long as that goes well; return how many moves it has then."""
     while True:
         kept = _pass(m, first, room, record, length, left, entered, earlier, last, found)
-        if kept == length:
+        if kept >= (1 - LEAST_GAIN) * length:
             return kept
         length = kept
