@@ -15,6 +15,7 @@ from stowplan.models.problem import (
     NodeCurve,
     NodeScore,
     Open,
+    Origin,
     Pair,
     Placement,
     Prefer,
@@ -23,6 +24,7 @@ from stowplan.models.problem import (
     Tier,
     Unplaced,
     Violation,
+    Weighted,
 )
 from stowplan.optimizer.evaluate.violations import pods_by_role
 
@@ -100,6 +102,11 @@ def node_prices(tier: Tier, classes: int, nodes: int) -> tuple[Ints, Ints]:
 def constant(tier: Tier) -> bool:
     """Whether nothing that a tier counts changes where pods move and all rules are kept."""
     return all(isinstance(weighted.term, Violation | Unplaced) for weighted in tier.terms)
+
+
+def moves_tier(classes: int) -> Tier:
+    """Return a tier that counts moves and nothing else."""
+    return Tier("moves", (Weighted(1, Move(Origin("moves"), np.ones(classes, dtype=np.int64))),))
 
 
 def counts_moves(tier: Tier) -> bool:

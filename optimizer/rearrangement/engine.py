@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
-import numpy as np
-
 from stowplan.models.options import Options
-from stowplan.models.problem import Move, Origin, Tier, Weighted
+from stowplan.models.problem import Move
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.evaluate.cost import constant
+from stowplan.optimizer.evaluate.cost import constant, moves_tier
 from stowplan.optimizer.rearrangement.model_builder import hinged, suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.rearrangement.queue import Queue
@@ -115,8 +113,7 @@ class WalkEngine:
         What the later tiers count would only say which way the walk goes: spread out, for one, or together.
         """
         problem = self.run.evaluator.problem
-        ones = np.ones(len(problem.classes), dtype=np.int64)
-        few = replace(problem, tiers=(Tier("moves", (Weighted(1, Move(Origin("moves"), ones)),)),))
+        few = replace(problem, tiers=(moves_tier(len(problem.classes)),))
         return Evaluator(few) if suits(few, 0, self.parameters.largest_table) else None
 
     def begin_limited(self) -> None:

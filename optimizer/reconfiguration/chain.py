@@ -10,10 +10,10 @@ import numpy as np
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.rearrangement.kernel import arrays as at
-from stowplan.optimizer.rearrangement.kernel.arrays import Int32, Int64, WalkModel, WalkState
+from stowplan.optimizer.rearrangement.kernel.arrays import Int32, WalkModel, WalkState
 from stowplan.optimizer.rearrangement.walking import state_of
-from stowplan.optimizer.reconfiguration.kernel.recording import POD, put, run_recorded
-from stowplan.optimizer.reconfiguration.kernel.shortening import shorten
+from stowplan.optimizer.reconfiguration.kernel.recording import POD, TARGET, put, run_recorded
+from stowplan.optimizer.reconfiguration.kernel.shortening import ShorteningState, shorten
 from stowplan.optimizer.reconfiguration.parameters import ReconfigurationParameters
 
 NO_BEST = -(1 << 62)
@@ -79,13 +79,17 @@ class Chain:
         self.state.value[at.BEST] = NO_BEST
         self.rng = np.random.default_rng(seed)
         self.spent = 0
-        longest, rows = parameters.longest, self.state.room.shape[1]
+        longest, room = parameters.longest, self.state.room
         self._record: Int32 = np.zeros((longest, 3), dtype=np.int32)
-        self._left: Int64 = np.zeros((longest, rows), dtype=np.int64)
-        self._entered: Int64 = np.zeros((longest, rows), dtype=np.int64)
-        self._earlier: Int32 = np.zeros(longest, dtype=np.int32)
-        self._last: Int32 = np.zeros(len(model.cls), dtype=np.int32)
-        self._row: Int64 = np.zeros(rows, dtype=np.int64)
+        self._shortening = ShorteningState(
+            first=room.copy(),
+            room=room.copy(),
+            left=np.zeros((longest, room.shape[1]), dtype=np.int64),
+            entered=np.zeros((longest, room.shape[1]), dtype=np.int64),
+            earlier=np.zeros(longest, dtype=np.int32),
+            last=np.zeros(len(model.cls), dtype=np.int32),
+            before=np.zeros(room.shape[1], dtype=np.int64),
+        )
 
     def connect(
         self, source: Int32, target: Int32, cooling: Cooling, deadline: Deadline, halt: Event | None = None
@@ -105,8 +109,7 @@ class Chain:
         if put(self.model, state, source):
             return Found(self._record[:0].copy(), len(source))
         model = self._aimed(target)
-        first = state.room.copy()
-        room = first.copy()
+        np.copyto(self._shortening.first, state.room)
         nearest = Found(self._record[:0].copy(), int(state.value[at.COST]))
         begun, length = int(state.value[at.SPENT]), 0
         written = self._record[: cooling.longest]
@@ -122,18 +125,7 @@ class Chain:
             distance = int(state.value[at.COST])
             full = length + len(state.path) >= len(written)
             if full or distance == 0 or (used > NEARLY and distance < nearest.distance):
-                length = shorten(
-                    model,
-                    first,
-                    room,
-                    self._record,
-                    length,
-                    self._left,
-                    self._entered,
-                    self._earlier,
-                    self._last,
-                    self._row,
-                )
+                length = shorten(model, self._shortening, self._record, length)
                 if distance < nearest.distance:
                     nearest = Found(self._record[:length].copy(), distance)
                 if distance == 0 and halt is not None:
@@ -205,6 +197,5 @@ class Chain:
 def after_moves(source: Int32, record: Int32) -> Int32:
     """``[P]`` node of each pod after some moves."""
     node = source.copy()
-    for p, _, b in record.tolist():
-        node[p] = b
+    node[record[:, POD]] = record[:, TARGET]  # of several moves of a pod, the last one counts
     return node

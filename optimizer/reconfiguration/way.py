@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stowplan.models.problem import Capacity, Move, MoveBudget, Origin, Placement, Problem, Tier, Weighted
+from stowplan.models.problem import Capacity, MoveBudget, Placement, Problem
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.evaluate.cost import moves_tier
 from stowplan.optimizer.rearrangement.division import seeds_of
 from stowplan.optimizer.rearrangement.kernel.arrays import Int32
 from stowplan.optimizer.rearrangement.model_builder import build_model, pods_of, suits
@@ -108,11 +109,7 @@ class _Search:
             if self.deadline.deterministic:
                 work = max(least, min(work, int(left * self.deadline.seconds * chosen.work_per_second)))
             found = self._each(work, number, trying)
-            found = [
-                one
-                for one in found
-                if len(one.record) <= chosen.moves_at_first * (chosen.moves_at_first + self.moved(one.record))
-            ]
+            found = [one for one in found if self._can_be_shortened(one.record)]
             there = [one.record for one in found if one.distance == 0]
             if there:
                 return min(there, key=len)
@@ -169,6 +166,5 @@ class _Search:
 
 def _by_distance(problem: Problem) -> Problem:
     """Return a problem that values a placement by how many pods are not where they start, and limits no moves."""
-    ones = np.ones(len(problem.classes), dtype=np.int64)
     rules = tuple(rule for rule in problem.rules if not isinstance(rule, MoveBudget))
-    return replace(problem, rules=rules, tiers=(Tier("moves", (Weighted(1, Move(Origin("moves"), ones)),)),))
+    return replace(problem, rules=rules, tiers=(moves_tier(len(problem.classes)),))

@@ -103,10 +103,18 @@ class Construction:
                     break
                 if not wave:
                     continue
-            self.waves.append(wave)
-            self.wave_state.end_wave()
-            self.allowances.end_wave(move.pod for move in wave if move.target)
+            self._end(wave)
         return self
+
+    def _end(self, wave: list[Move]) -> None:
+        """End a wave, and begin the next one."""
+        self.waves.append(wave)
+        self.wave_state.end_wave()
+        self.allowances.end_wave(move.pod for move in wave if move.target)
+
+    def _held(self, move: IndexedMove) -> str:
+        """Return what keeps the pod of a move from being evicted in this wave; empty if nothing does."""
+        return (move.source != NOWHERE and self.allowances.refusal(move.pod, move.source)) or ""
 
     # -- a wave -----------------------------------------------------------------------------------------------
 
@@ -126,7 +134,7 @@ class Construction:
             alone = move.pod.key in self.alone
             if alone and wave:
                 continue
-            if move.source != NOWHERE and self.allowances.refusal(move.pod, move.source):
+            if self._held(move):
                 continue
             others = [j for j in alike[move.kind] if j not in joined and j != i]
             waits = self._join_somewhere(i, others)

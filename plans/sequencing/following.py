@@ -40,9 +40,7 @@ class Following(Construction):
             if not wave:
                 self._leave_out()
                 continue
-            self.waves.append(wave)
-            self.wave_state.end_wave()
-            self.allowances.end_wave(move.pod for move in wave if move.target)
+            self._end(wave)
         if not self.problem.stopped():
             self.waves = _ending(self.waves)
         return self
@@ -74,7 +72,7 @@ class Following(Construction):
 
     def _joins(self, move: IndexedMove) -> bool:
         """Let a move join the wave, if it may."""
-        if self.problem.stopped() or (move.source != NOWHERE and self.allowances.refusal(move.pod, move.source)):
+        if self.problem.stopped() or self._held(move):
             return False
         refused, self._waits = self.wave_state.refusal(move)
         if refused is None:
@@ -101,11 +99,7 @@ class Following(Construction):
     def _leave_out(self) -> None:
         """Leave out the first move, which is refused although no other is under way, and what its pod would do next."""
         move = self.left[0]
-        reason = move.source != NOWHERE and self.allowances.refusal(move.pod, move.source)
-        if not reason:
-            status, _ = self.wave_state.refusal(move)
-            target = self._name(move.target)
-            reason = f"{status.plugin} refuses it on {target}: {', '.join(status.reasons)}" if status else INTERRUPTED
+        reason = self._held(move) or self.wave_state.refused(move) or INTERRUPTED
         self.stuck.append(StuckMove(move.pod.key, reason))
         self.left = [other for other in self.left if other.pod.key != move.pod.key]
 

@@ -22,14 +22,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from stowplan.models.arrays import Bools, Ints
+from stowplan.models.arrays import Ints
 from stowplan.plans.move import Move
 from stowplan.plans.sequencing.allowances import Allowances, EvictionLimit
 from stowplan.plans.sequencing.problem import SequencingProblem
-from stowplan.plans.sequencing.wave_state import NOWHERE, IndexedMove, WaveState
-from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plans.sequencing.wave_state import NOWHERE, WaveState
 from stowplan.plugins_compat.plugins.node_resources_fit import NodeResourcesFit
-from stowplan.plugins_compat.plugins.static_filter import StaticFilter
+from stowplan.plugins_compat.plugins.static_filter import passing
 
 
 def least_waves(problem: SequencingProblem, moves: Sequence[Move]) -> tuple[int, str]:
@@ -87,7 +86,7 @@ def _by_room(problem: SequencingProblem, moves: Sequence[Move]) -> Iterator[tupl
     rows = fit.compared_rows
     state = wave_state.state
     demand = {move.signature.index: state.vector(move.signature)[rows] for move in indexed}
-    usable = {move.signature.index: _usable(wave_state.framework.filters, move) for move in indexed}
+    usable = {move.signature.index: passing(wave_state.framework.filters, move.signature) for move in indexed}
     arriving: defaultdict[int, Ints] = defaultdict(lambda: np.zeros(len(rows), dtype=np.int64))
     for move in indexed:
         if move.target != NOWHERE:
@@ -118,10 +117,3 @@ def _by_room(problem: SequencingProblem, moves: Sequence[Move]) -> Iterator[tupl
 
 def _holds(coming: Ints, free: Ints) -> bool:
     return bool(((coming <= free) | (coming == 0)).all())
-
-
-def _usable(filters: Sequence[Plugin], move: IndexedMove) -> Bools:
-    """``[n]`` the nodes that filters leave open which look at no other pod."""
-    masks = [plugin.mask(move.signature) for plugin in filters if isinstance(plugin, StaticFilter)]
-    usable: Bools = np.logical_and.reduce([np.ones(filters[0].state.size, dtype=np.bool_), *masks])
-    return usable

@@ -73,7 +73,10 @@ class _Deadlock:
         self.wave_state = wave_state
         self.left = left
         self.refusals = [self._refusal(allowances, move) for move in left]
-        self.reasons = [reason or self._refused(move) for reason, move in zip(self.refusals, left, strict=True)]
+        self.reasons = [
+            reason or ("" if problem.stopped() else wave_state.refused(move))
+            for reason, move in zip(self.refusals, left, strict=True)
+        ]
         self.graph: nx.DiGraph[int] = nx.DiGraph()
         self.graph.add_nodes_from(range(len(left)))
         for i in self._feasible_alone():
@@ -97,13 +100,6 @@ class _Deadlock:
     def _refusal(self, allowances: Allowances, move: IndexedMove) -> str:
         """Return why the pod cannot be evicted now; empty if it can."""
         return (move.source != NOWHERE and allowances.refusal(move.pod, move.source)) or ""
-
-    def _refused(self, move: IndexedMove) -> str:
-        status, _ = (None, False) if self.problem.stopped() else self.wave_state.refusal(move)
-        if status is None:
-            return ""
-        target = self.wave_state.state.nodes[move.target].name if move.target != NOWHERE else "no node"
-        return f"{status.plugin} refuses it on {target}: {', '.join(status.reasons)}"
 
     def _feasible_alone(self) -> list[int]:
         """Return the moves that could be made if all other pods that are to move were gone."""

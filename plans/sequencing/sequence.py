@@ -118,25 +118,23 @@ def _followed(problem: SequencingProblem, way: Way, moves: Sequence[Move], alone
     if not steps:
         return None
     followed = Following(problem, [*steps, *waiting], alone).run()
-    known = {one.key for one in followed.stuck}
-    followed.stuck += [StuckMove(move.pod.key, NO_WAY) for move in _missed(problem, moves, followed.waves, known)]
+    followed.stuck += [StuckMove(move.pod.key, NO_WAY) for move in _missed(followed, moves)]
     return followed
 
 
-def _missed(
-    problem: SequencingProblem, moves: Sequence[Move], waves: Sequence[Sequence[Move]], known: set[str]
-) -> Iterator[Move]:
+def _missed(followed: Construction, moves: Sequence[Move]) -> Iterator[Move]:
     """Yield moves to where fewer pods of a kind come than shall be there; of pods that are alike, any may come."""
-    alike = problem.alike or (lambda pod: problem.signatures.of(pod) if problem.signatures else pod.key)
-    made = [step for wave in waves for step in wave]
-    wanted = problem.start.moved((move.pod.key, move.target) for move in moves)
-    reached = problem.start.moved((step.pod.key, step.target) for step in made)
+    known = {one.key for one in followed.stuck}
+    start, made = followed.problem.start, [step for wave in followed.waves for step in wave]
+    wanted = start.moved((move.pod.key, move.target) for move in moves)
+    reached = start.moved((step.pod.key, step.target) for step in made)
+    kind = {move.pod.key: followed.wave_state.indexed(move).kind for move in [*moves, *made]}
     short: Counter[tuple[Hashable, str]] = Counter()
-    for pod in {move.pod.key: move.pod for move in [*moves, *made]}.values():
-        short[alike(pod), wanted.get(pod.key, "")] += 1
-        short[alike(pod), reached.get(pod.key, "")] -= 1
+    for key, of_pod in kind.items():
+        short[of_pod, wanted.get(key, "")] += 1
+        short[of_pod, reached.get(key, "")] -= 1
     for move in moves:
-        place = alike(move.pod), move.target
+        place = kind[move.pod.key], move.target
         if short[place] > 0 and move.source and move.pod.key not in known:
             short[place] -= 1
             yield move

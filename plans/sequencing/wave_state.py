@@ -107,6 +107,14 @@ class WaveState:
                 status = self._refused_by_spread(move) or self._refused_by_affinity(move)
         return status or self._disturbs(move), waits
 
+    def refused(self, move: IndexedMove) -> str:
+        """Say in words what refuses a move; empty if nothing does."""
+        status, _ = self.refusal(move)
+        if status is None:
+            return ""
+        target = self.state.nodes[move.target].name if move.target != NOWHERE else "no node"
+        return f"{status.plugin} refuses it on {target}: {', '.join(status.reasons)}"
+
     def join(self, move: IndexedMove) -> None:
         """Let a move be under way."""
         if move.target != NOWHERE:

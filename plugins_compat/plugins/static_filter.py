@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -36,3 +36,10 @@ class StaticFilter(Plugin):
         """Return the masks as one `Allow`."""
         rule = view.allow(self.name, self.mask)
         return [rule] if rule is not None else []
+
+
+def passing(filters: Sequence[Plugin], signature: Signature) -> Bools:
+    """``[n]`` the nodes that filters leave open to a signature which look at no other pod."""
+    masks = [plugin.mask(signature) for plugin in filters if isinstance(plugin, StaticFilter)]
+    open_nodes: Bools = np.logical_and.reduce([np.ones(filters[0].state.size, dtype=np.bool_), *masks])
+    return open_nodes

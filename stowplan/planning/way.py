@@ -22,7 +22,7 @@ from stowplan.plans.move import Move
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.state import ClusterState
-from stowplan.plugins_compat.plugins.static_filter import StaticFilter
+from stowplan.plugins_compat.plugins.static_filter import passing
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +51,7 @@ class WayFinder:
 
     def __call__(self, moves: Sequence[Move]) -> Sequence[Move]:
         """Return the moves in order; none if rules are not known, the end is not legal, or there are too many."""
-        problem = replace(self.compiled.problem, start=self.compiled.placement(self.start))
+        problem = self.compiled.problem
         chosen = parameters_of(self.options).reconfiguration
         possible = self.options.kernels and self.seconds > 0 and not self.stop.is_set()
         if not possible or not all(move.target for move in moves) or not knows(problem, chosen):
@@ -75,16 +75,17 @@ class WayFinder:
         """
         compiled = self.compiled
         state = ClusterState(compiled.snapshot, compiled.profile.release, compiled.signatures)
-        filters = [one for one in Framework(compiled.profile, state).filters if isinstance(one, StaticFilter)]
+        filters = Framework(compiled.profile, state).filters
         ledger, wanted = self.budgets.ledger(), {move.pod.key for move in moves}
         mask = np.ones((len(compiled.problem.classes), state.size), dtype=np.bool_)
+        looked_at: set[tuple[int, int]] = set()
         for pod, c in zip(compiled.pods, compiled.class_of.tolist(), strict=True):
-            if not mask[c].any():
-                continue
-            if pod.key not in wanted and (not self.movable(pod) or not ledger.response(pod).granted):
+            if pod.key not in wanted and not (self.movable(pod) and ledger.response(pod).granted):
                 mask[c] = False
-            for one in filters:
-                mask[c] &= one.mask(compiled.signatures.of(pod))
+            signature = compiled.signatures.of(pod)
+            if (c, signature.index) not in looked_at:
+                looked_at.add((c, signature.index))
+                mask[c] &= passing(filters, signature)
         return Allow(Origin("way", "pods on their way"), np.arange(len(mask)), mask)
 
     def _steps(self, hops: Sequence[Hop]) -> Iterator[Move]:

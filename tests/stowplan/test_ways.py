@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ from stowplan.optimizer.reconfiguration import ReconfigurationParameters
 from stowplan.planning import plan as planning
 from stowplan.planning.drain import Drained, drain
 from stowplan.planning.way import WayFinder
+from stowplan.plans.move import Move
 from tests.support.clusters import labels as selecting
 from tests.support.clusters import node, pod, snapshot
 
@@ -34,8 +36,8 @@ def test_a_nearly_full_cluster_is_drained_over_third_nodes(monkeypatch: pytest.M
     ways: list[int] = []
     find = WayFinder.__call__
 
-    def counted(self: WayFinder, moves: object) -> object:
-        found = find(self, moves)  # type: ignore[arg-type]
+    def counted(self: WayFinder, moves: Sequence[Move]) -> Sequence[Move]:
+        found = find(self, moves)
         ways.append(len(found))
         return found
 
