@@ -23,6 +23,7 @@ from stowplan.optimizer.node_changes.parameters import NodeChangeParameters
 from stowplan.optimizer.parts.parameters import PartParameters
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.reconfiguration.parameters import ReconfigurationParameters
+from stowplan.optimizer.regions.parameters import RegionParameters
 
 D = TypeVar("D")
 
@@ -160,6 +161,7 @@ class Parameters:
     rearrangement: RearrangementParameters = field(default_factory=RearrangementParameters)
     reconfiguration: ReconfigurationParameters = field(default_factory=ReconfigurationParameters)
     parts: PartParameters = field(default_factory=PartParameters)
+    regions: RegionParameters = field(default_factory=RegionParameters)
     portfolio: PortfolioParameters = field(default_factory=PortfolioParameters)
     move_limits: MoveLimitParameters = field(default_factory=MoveLimitParameters)
 

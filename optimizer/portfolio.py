@@ -29,6 +29,7 @@ from stowplan.optimizer.parameters import Parameters, parameters_of
 from stowplan.optimizer.parts.elsewhere import PartsElsewhere
 from stowplan.optimizer.parts.engine import PartEngine
 from stowplan.optimizer.rearrangement.engine import WalkEngine
+from stowplan.optimizer.regions.engine import RegionEngine
 from stowplan.optimizer.run import Found, KnownBound, Progress, Run, silent, unheard
 from stowplan.optimizer.workplace import Workplace
 
@@ -102,6 +103,8 @@ class _Portfolio:
         self.all_parameters = every = parameters or Parameters()
         self.parameters = every.portfolio
         self.run, self.options, self.backend = run, options, backend
+        # Workers whose answers depend on time.
+        self.cluster = backend if isinstance(backend, RayBackend) and not options.deterministic else None
         self.tiers = range(len(run.values))
         self.unbounded = () if bounded else self.tiers[-1:]
         self.exact = run.variables <= options.largest_model
@@ -111,6 +114,9 @@ class _Portfolio:
         self.node_changes = NodeChangeTurns(run, options, every.node_changes, every.cpsat, changes)
         self.walk = WalkEngine(run, options, every.rearrangement, self.workplace.processes)
         self.closing = ClosingTurns(run, options, every.closing, every.rearrangement)
+        self.regions = RegionEngine(
+            run, options, every.regions, every.rearrangement, self.cluster, solve, lambda: self.operator_state
+        )
         self.unspent: tuple[Placement, tuple[int, ...]] | None = None
 
     @cached_property
@@ -131,7 +137,7 @@ class _Portfolio:
         parts = None if run.closed else PartEngine(run, self.all_parameters.parts, candidates)
         if parts and parts.suits(in_cluster=isinstance(self.backend, RayBackend)):
             self._close_leading(self._leading(Unplaced), only=False)
-            elsewhere = self._elsewhere()
+            elsewhere = PartsElsewhere(self.cluster, self.options, solve) if self.cluster else None
             for tier in self.tiers if elsewhere else ():
                 # A worker may be lost or late, and then parts bound nothing.
                 self._bound(tier, self.parameters.bound_beside_parts)
@@ -162,12 +168,6 @@ class _Portfolio:
         options = replace(self.options, time_limit=max(LEAST_TIME, seconds), checkpoint=None)
         return solve(problem, options, candidates=candidates, stop=stop, backend=self.backend, known=known, found=found)
 
-    def _elsewhere(self) -> PartsElsewhere | None:
-        """Return where parts are solved side by side: workers of a cluster, unless nothing may depend on time."""
-        if not isinstance(self.backend, RayBackend) or self.options.deterministic:
-            return None
-        return PartsElsewhere(self.backend, self.options, solve)
-
     def _search(self) -> None:
         """Close tiers that count pods and nodes; anneal, bound and prove the others; improve what is still open."""
         run, chosen = self.run, self.parameters
@@ -184,6 +184,7 @@ class _Portfolio:
         engine = self._close_leading(leading, only=only)
         self.walk.spare_moves()
         self._change_nodes()
+        self.regions.work()
         if not only:
             if not self.walk.begin():
                 self.anneal(chosen.exact_annealing_share if self.exact else chosen.annealing_share)

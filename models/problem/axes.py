@@ -87,19 +87,24 @@ class Restriction:
     ----------
     classes, nodes
         ``[c]``, ``[n]`` whether each is kept. Nodes that a `NodeList` names must be.
+    twice
+        ``[c]`` which of the classes there are twice, so that some of their pods can be told from the others.
 
     Attributes
     ----------
     classes, nodes
-        Which are kept.
-    class_position, node_position
-        ``[c]``, ``[n]`` the position among them of each that is kept.
+        Which are kept; those that there are twice come once more after all others.
+    class_position, second_position, node_position
+        ``[c]``, ``[n]`` the position among them of each that is kept, and where it comes once more.
     """
 
-    def __init__(self, classes: Bools, nodes: Bools) -> None:
-        self.classes, self.nodes = np.flatnonzero(classes), np.flatnonzero(nodes)
+    def __init__(self, classes: Bools, nodes: Bools, twice: Bools | None = None) -> None:
+        self._kept, self._twice = classes, np.zeros_like(classes) if twice is None else twice
+        first = np.flatnonzero(classes)
+        self.classes: Ints = np.concatenate([first, np.flatnonzero(self._twice)])
+        self.nodes = np.flatnonzero(nodes)
         self.class_position, self.node_position = np.cumsum(classes) - 1, np.cumsum(nodes) - 1
-        self._kept = classes
+        self.second_position = len(first) + np.cumsum(self._twice) - 1
         self._shared: dict[int, tuple[Any, Any]] = {}
 
     def of(self, part: D) -> D:
@@ -128,7 +133,9 @@ class Restriction:
             case Axis.EACH:
                 return value[self.classes]
             case Axis.SOME:
-                return self.class_position[value[self._kept[value]]]
+                first, second = value[self._kept[value]], value[self._twice[value]]
+                both: Ints = np.concatenate([self.class_position[first], self.second_position[second]])
+                return both
             case Axis.NODE:
                 return value[..., self.nodes]
             case Axis.LISTED:

@@ -144,6 +144,14 @@ class Evaluator:
         legal = all(violation.legal for violation in violations) and bool(np.all(missing <= problem.optional))
         return Evaluation(values, violations, int(left.count.sum()), int(missing.sum()), legal)
 
+    def violated(self, placement: Placement) -> list[int]:
+        """Return the indices of the rules that a placement violates, as the start may have."""
+        return [
+            i
+            for i in self._screen.of(placement).tolist()
+            if violation(self.problem.rules[i], self.problem, placement).any()
+        ]
+
     def broken(self, placement: Placement) -> list[int]:
         """Return the indices of the rules that a placement breaks: it violates them more than the start, or anew."""
         new = placement.beyond(self.problem.start, len(self.problem.nodes))

@@ -18,7 +18,7 @@ from stowplan.optimizer.run import Run
 NAME = "rearranging walk"
 
 THREADS = 2
-"""How many threads walk at least."""
+"""How many threads walk at least, but where there is one processor alone."""
 
 
 class WalkEngine:
@@ -32,7 +32,8 @@ class WalkEngine:
 
     def __init__(self, run: Run, options: Options, parameters: RearrangementParameters, threads: int) -> None:
         self.run, self.options, self.parameters = run, options, parameters
-        self.threads = THREADS if options.deterministic else max(THREADS, threads)
+        fewest = 1 if options.processes == 1 else THREADS
+        self.threads = THREADS if options.deterministic else max(fewest, threads)
         self.tier = len(run.values) - 1
         self.turns = 0
         self.turns_for_room = 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +95,17 @@ class RearrangementParameters:
     largest_table: int = 150_000_000
     largest_unlimited_table: int = 1_000_000_000
     bytes_per_pair: int = 14
+
+    def reheated(self, share: float) -> Self:
+        """Return what suits a walk that goes on where another one has ended: it begins at a share of the heat."""
+
+        def cool(schedule: tuple[float, float, float]) -> tuple[float, float, float]:
+            hottest, turning, coldest = schedule
+            begin = max(coldest, share * hottest)
+            return begin, max(coldest, min(turning, begin * turning / hottest)), coldest
+
+        return replace(
+            self,
+            hinged_schedule=cool(self.hinged_schedule),
+            curved_schedule=cool(self.curved_schedule),
+        )

@@ -1,0 +1,232 @@
+"""What several regions read together: one of them may change it, and the others keep it as it is.
+
+A rule or a term *crosses* borders if what one region does may change what it says about another one. One region owns
+it, and counts the pods of the others where they are. For the others it becomes *guards*: of each set of classes that it
+reads, no domain may hold more pods than it does, so since none comes or goes, each holds as many. So whatever regions
+do at the same time, all of it together is legal, and what they gain adds up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar, assert_never
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import (
+    Allow,
+    AtMost,
+    Attract,
+    Capacity,
+    Devices,
+    Distinct,
+    DomainCurve,
+    GroupMoveBudget,
+    Held,
+    Move,
+    MoveBudget,
+    MovePeak,
+    NodeCurve,
+    NodeScore,
+    Occupy,
+    Open,
+    Pair,
+    Placement,
+    Prefer,
+    Repel,
+    Rule,
+    Spread,
+    Term,
+    Topology,
+    Unplaced,
+    Violation,
+    class_sets,
+)
+
+Reader = Rule | Term
+R = TypeVar("R", bound=Reader)
+
+
+class Borders:
+    """Which rules and terms cross the borders of regions, and who owns them.
+
+    Parameters
+    ----------
+    region
+        ``[n]`` the region of each node.
+    holders
+        ``[c]`` the one region in which all pods of a class are, or -1.
+    drawn
+        ``[c]`` the region that owns what begins with a class and crosses borders.
+    """
+
+    def __init__(self, region: Ints, holders: Ints, drawn: Ints) -> None:
+        self._region, self._holders, self._drawn = region, holders, drawn
+        self._known: dict[int, tuple[Topology, bool, bool]] = {}
+
+    def crosses(self, reader: Reader) -> bool:
+        """Whether several regions have a say in it."""
+        match reader:
+            case Allow() | Capacity() | Distinct() | Devices() | NodeCurve() | NodeScore() | Open() | Prefer():
+                return False
+            case Unplaced() | Move() | MovePeak() | Violation() | MoveBudget() | GroupMoveBudget():
+                return False
+            case AtMost() | DomainCurve() | Repel() | Pair(together=True):
+                return self._about(reader.topology)[0] and self._apart(reader)
+            case Attract() if _by_domain(reader):
+                return self._about(reader.topologies[0])[0] and self._apart(reader)
+            case Attract():
+                # The first pod of all is special, wherever the others are.
+                return any(self._about(topology)[1] for topology in reader.topologies) and self._apart(reader)
+            case Spread() | Occupy() | Pair():
+                return self._about(reader.topology)[1]
+            case _:
+                assert_never(reader)
+
+    def owner(self, reader: Reader) -> int:
+        """Return the region that may change what crosses borders; -1 if none may."""
+        if isinstance(reader, Attract):
+            return -1  # engines know it best where no pods outside the problem take part
+        return int(self._drawn[min((int(group[0]) for group in class_sets(reader) if len(group)), default=0)])
+
+    def _apart(self, reader: Reader) -> bool:
+        """Whether the pods that it reads are in several regions."""
+        holders = np.concatenate([self._holders[group] for group in class_sets(reader)])
+        return bool(len(holders)) and bool((holders[0] < 0) | (holders != holders[0]).any())
+
+    def _about(self, topology: Topology) -> tuple[bool, bool]:
+        """Return whether a domain has nodes of several regions, and whether all domains together have."""
+        known = self._known.get(id(topology))
+        if known is None:
+            inside = topology.domain >= 0
+            domain, region = topology.domain[inside], self._region[inside]
+            least, most = np.full(topology.size, len(self._region)), np.full(topology.size, -1)
+            np.minimum.at(least, domain, region)
+            np.maximum.at(most, domain, region)
+            split = bool((most > least).any())
+            known = self._known[id(topology)] = topology, split, len(np.unique(region)) > 1
+        return known[1:]
+
+
+def _by_domain(reader: Attract) -> bool:
+    """Whether each domain is read by itself: no pod is the first one of all, and there is one domain to be in."""
+    return len(reader.topologies) == 1 and not np.intersect1d(reader.seekers, reader.targets).size
+
+
+def guards(reader: Reader, here: Placement, classes: int) -> list[AtMost]:
+    """Return rules that keep the numbers of pods in domains as they are.
+
+    Parameters
+    ----------
+    here
+        The pods of the region.
+    """
+    found: list[AtMost] = []
+    topologies: Sequence[Topology] = getattr(reader, "topologies", None) or (reader.topology,)  # type: ignore[union-attr]
+    for group in class_sets(reader):
+        member = np.zeros(classes, dtype=np.bool_)
+        member[group] = True
+        keep = member[here.cls]
+        if not keep.any():
+            continue
+        pods = Placement(here.cls[keep], here.node[keep], here.count[keep])
+        for topology in topologies:
+            every = _with_the_rest(topology)
+            count = every.pods(pods)
+            most = int(count.max(initial=0))
+            found.append(AtMost(reader.origin, group, every, most, most - count))
+    return found
+
+
+def _with_the_rest(topology: Topology) -> Topology:
+    """Return a topology in which nodes without a domain are one of their own."""
+    outside = topology.domain < 0
+    if not outside.any():
+        return topology
+    return Topology(topology.key, np.where(outside, topology.size, topology.domain), (*topology.names, ""))
+
+
+def pins(reader: Rule, here: Placement, shape: tuple[int, int]) -> list[AtMost]:
+    """Return rules that keep pods of every class where they are: none may come to where a rule is broken.
+
+    Parameters
+    ----------
+    shape
+        Number of classes and of nodes.
+    """
+    each = Topology("node", np.arange(shape[1]), tuple(map(str, range(shape[1]))))
+    alone = np.unique(np.concatenate(class_sets(reader)))
+    count = [(c, here.only(c[None]).per_node(shape[1])) for c in alone]
+    return [AtMost(reader.origin, c[None], each, int(k.max()), k.max() - k) for c, k in count if k.any()]
+
+
+class Others:
+    """Pods on other nodes than those of a region, for which they are pods outside the problem.
+
+    Parameters
+    ----------
+    pods
+        Where they are.
+    nodes
+        ``[n]`` whether a node is one of the region.
+    """
+
+    def __init__(self, pods: Placement, nodes: Bools) -> None:
+        self._pods, self._nodes = pods, nodes
+        self._known: dict[tuple[int, ...], tuple[tuple[Topology, ...], Ints]] = {}
+
+    def beside(self, reader: R) -> R:
+        """Return a rule or term that counts them."""
+        match reader:
+            case AtMost() | Occupy() | DomainCurve():
+                return replace(reader, held=reader.held + self._in(reader.topology, reader.group))
+            case Spread():
+                return replace(
+                    reader,
+                    held_seekers=reader.held_seekers + self._in(reader.topology, reader.seekers),
+                    held_counted=reader.held_counted + self._in(reader.topology, reader.counted),
+                )
+            case Repel() | Pair():
+                return replace(reader, held=self._held(reader, (reader.topology,)))
+            case Attract():
+                return replace(reader, held=self._held(reader, reader.topologies))
+            case Devices():
+                kept = self._nodes[reader.held_node]
+                return replace(reader, held_node=reader.held_node[kept], held_part=reader.held_part[kept])
+            case _:
+                return reader
+
+    def _in(self, topology: Topology, group: Ints) -> Ints:
+        return topology.pods(self._pods.only(group))
+
+    def _held(self, reader: Repel | Pair | Attract, topologies: tuple[Topology, ...]) -> Held:
+        """Return the pods outside the problem; those on other nodes are counted on a node with the same domains."""
+        both = np.intersect1d(reader.seekers, reader.targets)
+        groups = both, np.setdiff1d(reader.seekers, both), np.setdiff1d(reader.targets, both)
+        target = self._node_like(topologies)
+        counts = []
+        for before, group in zip((reader.held.both, reader.held.seekers, reader.held.targets), groups, strict=True):
+            count, outside = before.copy(), np.where(self._nodes, 0, before)
+            pods = self._pods.only(group)
+            np.add.at(outside, pods.node, pods.count)
+            at = np.flatnonzero(outside)
+            at = at[target[at] >= 0]
+            np.add.at(count, target[at], outside[at])
+            counts.append(count)
+        return Held(*counts)
+
+    def _node_like(self, topologies: tuple[Topology, ...]) -> Ints:
+        """``[n]`` a node of the region in the same domains; -1 if there is none, or no domain."""
+        name = tuple(map(id, topologies))
+        known = self._known.get(name)
+        if known is None:
+            domains = np.stack([topology.domain for topology in topologies])
+            _, key = np.unique(domains, axis=1, return_inverse=True)
+            key = key.reshape(-1)
+            first = np.full(len(key), -1)
+            own = np.flatnonzero(self._nodes)
+            first[key[own]] = own
+            known = self._known[name] = topologies, np.where((domains >= 0).any(axis=0), first[key], -1)
+        return known[1]
