@@ -115,7 +115,14 @@ class _Portfolio:
         self.walk = WalkEngine(run, options, every.rearrangement, self.workplace.processes)
         self.closing = ClosingTurns(run, options, every.closing, every.rearrangement)
         self.regions = RegionEngine(
-            run, options, every.regions, every.rearrangement, self.cluster, solve, lambda: self.operator_state
+            run,
+            options,
+            every.regions,
+            every.rearrangement,
+            self.cluster,
+            solve,
+            lambda: self.operator_state,
+            self._bound,
         )
         self.unspent: tuple[Placement, tuple[int, ...]] | None = None
 
@@ -309,18 +316,7 @@ class _Portfolio:
         run = self.run
         for tier in self.tiers:
             if run.is_open(tier):
-                found = best_bound(
-                    run.evaluator,
-                    run.upper,
-                    tier,
-                    run.values[:tier],
-                    run.values[tier],
-                    Deadline(0.0, stop=run.stop),
-                    self.all_parameters.bounds,
-                    self.all_parameters.cpsat,
-                    CHEAP,
-                    run.bounds[:tier],
-                )
+                found = self._best_bound(tier, Deadline(0.0, stop=run.stop), CHEAP)
                 if found[0] > run.bounds[tier]:
                     run.raise_bound(tier, *found)
 
@@ -333,23 +329,20 @@ class _Portfolio:
                 worth = chosen.bound_worth / max(run.left, chosen.bound_worth)
                 share = max(share, min(chosen.last_bound_share, worth))
             with run.stage(BOUNDING, min(share, most), tier) as deadline:
-                found = best_bound(
-                    run.evaluator,
-                    run.upper,
-                    tier,
-                    run.values[:tier],
-                    run.values[tier],
-                    deadline,
-                    self.all_parameters.bounds,
-                    self.all_parameters.cpsat,
-                    self._bounds_of(tier),
-                    run.bounds[:tier],
-                )
+                found = self._best_bound(tier, deadline, self._bounds_of(tier))
             run.raise_bound(tier, *found)
+
+    def _best_bound(self, tier: int, deadline: Deadline, bounds: Sequence[Bound]) -> tuple[int, str]:
+        run, chosen = self.run, self.all_parameters
+        reached = run.values[:tier], run.values[tier]
+        return best_bound(
+            run.evaluator, run.upper, tier, *reached, deadline, chosen.bounds, chosen.cpsat, bounds, run.bounds[:tier]
+        )
 
     def _bounds_of(self, tier: int) -> tuple[Bound, ...]:
         """Return the bounds to compute of a tier: after the decomposition, no relaxation by nodes is better."""
-        if tier in self.unbounded or tier in self.node_changes.taken or self.walk.outruns_bounds(tier):
+        had = tier in self.unbounded or tier in self.node_changes.taken or tier in self.regions.bounded
+        if had or self.walk.outruns_bounds(tier):
             return CHEAP
         return BOUNDS if self.options.kernels else WITHOUT_KERNELS
 

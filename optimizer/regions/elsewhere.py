@@ -74,27 +74,29 @@ class RegionsElsewhere:
     ) -> None:
         self._backend, self._walking, self._solve = backend, walking, solve
         self._options = options.alone
+        self._group = Group(backend.cluster)
+        self._jobs: dict[Future[Placement], int] = {}
         self._problem = cast(Problem, backend.cluster.put(problem))  # which jobs get in its place
 
     def drop(self, answers: int = 1) -> None:
         """Count answers that did not go together with the others."""
         self._backend.counts.dropped += answers
 
-    def solve(
-        self, now: Placement, division: Division, proven: int, deadline: Deadline, seed: int, turn: int
-    ) -> Iterator[tuple[int, Placement]]:
-        """Yield the number of each region and its pods, as entries of the whole; none of those that were lost.
+    def begin(self, now: Placement, division: Division, proven: int, deadline: Deadline, seed: int, turn: int) -> None:
+        """Hand the regions out; all shall be done at the deadline.
 
         Parameters
         ----------
         proven
             How many tiers, the first ones, cannot be improved.
+        turn
+            The number of the round, from 0.
         """
-        group, counts = Group(self._backend.cluster), self._backend.counts
         options = replace(self._options, seed=seed)
         seconds = deadline.remaining / -(-division.regions // self._backend.workers)
-        jobs: dict[Future[Placement], int] = {
-            group.submit(
+        self._group = Group(self._backend.cluster)
+        for number in range(division.regions):
+            job = self._group.submit(
                 _solve_region,
                 self._solve,
                 options,
@@ -106,15 +108,19 @@ class RegionsElsewhere:
                 proven,
                 turn,
                 seconds,
-            ): number
-            for number in range(division.regions)
-        }
+            )
+            self._jobs[job] = number
+
+    def end(self, deadline: Deadline) -> Iterator[tuple[int, Placement]]:
+        """Yield the number of each region and its pods, as entries of the whole; none of those that were lost."""
+        jobs, self._jobs = self._jobs, {}
         late = Deadline(deadline.remaining + max(10 * LATE, LATE * deadline.seconds))
         waiting = set(jobs)
         while waiting and not late.over and not deadline.stop.is_set():
             waiting = wait(waiting, POLL).not_done
-        group.tell_to_stop()
+        self._group.tell_to_stop()
         wait(waiting, 10 * LATE)
+        counts = self._backend.counts
         for job, number in jobs.items():
             if job.cancelled() or not job.done():
                 continue
@@ -125,7 +131,7 @@ class RegionsElsewhere:
             else:
                 counts.done += 1
                 yield number, answer
-        group.close()
+        self._group.close()
 
 
 def _solve_region(

@@ -36,6 +36,13 @@ class RegionEngine:
         Solves a region.
     state
         Returns what large neighborhood search knows of the problem, such as reduced costs.
+    bound
+        Bounds a tier, while workers solve the first regions of it.
+
+    Attributes
+    ----------
+    bounded
+        The tiers that were.
     """
 
     def __init__(
@@ -47,9 +54,12 @@ class RegionEngine:
         backend: RayBackend | None,
         solve: SolveRegion,
         state: Callable[[], OperatorState],
+        bound: Callable[[int], None],
     ) -> None:
         self._run, self._options, self._parameters = run, options, parameters
         self._walking, self._backend, self._solve, self._state = walking, backend, solve, state
+        self._bound = bound
+        self.bounded: set[int] = set()
 
     @property
     def regions(self) -> int:
@@ -103,7 +113,11 @@ class RegionEngine:
             tuple(run.evaluator.violated(now)),
             budgets(problem, now, run.best, region, self.regions),
         )
-        answers = dict(elsewhere.solve(now, division, tier, deadline, self._options.seed + turn + 1, turn))
+        elsewhere.begin(now, division, tier, deadline, self._options.seed + turn + 1, turn)
+        if tier not in self.bounded:
+            self._bound(tier)
+            self.bounded.add(tier)
+        answers = dict(elsewhere.end(deadline))
         together = joined(now, region, answers, nodes)
         if not run.evaluator.evaluate(together).legal:
             together = self._legal(now, region, answers, elsewhere)

@@ -13,8 +13,10 @@ import psutil
 import pytest
 
 from benchmarks.parts import side_by_side
+from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.errors import InputError
 from stowplan.models.options import Options
+from stowplan.models.problem import Problem
 from stowplan.models.result import Status
 from stowplan.models.settings import Settings
 from stowplan.models.stop import Stop
@@ -26,6 +28,8 @@ from stowplan.optimizer.distributed import connection
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.parameters import Parameters
 from stowplan.optimizer.portfolio import solve
+from stowplan.optimizer.regions.engine import NAME
+from stowplan.optimizer.regions.parameters import RegionParameters
 from stowplan.settings.problem import make_problem
 from tests.optimizer.parts.test_partition import EVERY
 from tests.optimizer.test_backend import Answer, deadly, deadly_once, found, stream, tasks, uneven
@@ -115,6 +119,39 @@ def test_exact_parts_are_solved_by_workers_beside_the_largest_one_here(ray: RayB
     assert here.tiers[-1].bound <= outcome.values[-1] <= here.values[-1] * 1.01
     assert outcome.values[-1] < Evaluator(problem).evaluate(problem.start).values[-1]
     assert outcome.tiers[-1].bound_by.endswith("part by part")
+
+
+SMALL = RegionParameters(least_nodes=10, least_seconds=2.0)
+
+
+@pytest.fixture(scope="module")
+def one_part() -> Problem:
+    return make_problem(synthetic_snapshot(40, 400, 3), Settings(objective="balance")).problem
+
+
+def test_regions_of_one_part_are_solved_side_by_side(ray: RayBackend, one_part: Problem) -> None:
+    before = ray.counts.done, ray.counts.dropped
+    outcome = solve(one_part, Options(12.0, parameters=Parameters(regions=SMALL)), backend=ray)
+    assert NAME in dict(outcome.stages)
+    assert ray.counts.done >= before[0] + 4
+    assert ray.counts.dropped == before[1]
+    assert Evaluator(one_part).evaluate(outcome.placement).legal
+    assert outcome.values < Evaluator(one_part).evaluate(one_part.start).values
+    assert 0 < outcome.tiers[-1].bound <= outcome.values[-1]
+
+
+def test_a_lost_node_leaves_its_region_as_it_is(nodes: NodesOnOneMachine, ray: RayBackend, one_part: Problem) -> None:
+    lost = threading.Timer(3.0, nodes.kill_node)
+    lost.start()
+    try:
+        outcome = solve(one_part, Options(12.0, parameters=Parameters(regions=SMALL)), backend=ray)
+    finally:
+        lost.join()
+        nodes.add_node()  # whatever becomes of this test, those that follow need two nodes
+    assert ray.counts.lost >= 1
+    assert Evaluator(one_part).evaluate(outcome.placement).legal
+    assert outcome.values < Evaluator(one_part).evaluate(one_part.start).values
+    await_workers(ray, 2)
 
 
 def test_a_killed_worker_costs_its_job_alone(ray: RayBackend, expected: list[Answer], tmp_path: Path) -> None:
