@@ -2,8 +2,8 @@
 
 A cluster of ``stowplan generate`` with ten pods a node is solved by threads of this machine, undivided, and in a real
 Ray cluster on it whose nodes have one processor each, by regions of more and more numbers. All have the same seconds on
-the same processors. Printed are the last tier's value and bound, and the largest table of classes and nodes that one
-process walks on.
+the same processors. Printed are the last tier's value and bound, and how many pairs of a class and a node a region has
+at the start.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def divided(compiled: Compiled, options: Options, workers: int, each: int) -> st
         backend.close()
         leave()
     region = dealt(np.zeros(len(compiled.problem.nodes)), workers * each, np.random.default_rng(0))
-    one = Region(compiled.problem, compiled.problem.start, Division(region, workers * each, 0, (), {}), 0)
+    one = Region(compiled.problem, compiled.problem.start, Division(region, workers * each, 0, frozenset(), {}), 0)
     return f"{value}; {counts.done} jobs done, {counts.dropped} dropped; {pairs(one.problem):,} pairs in one"
 
 

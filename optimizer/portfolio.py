@@ -83,7 +83,8 @@ def solve(
         steer = partial(solve, problem.steered, stop=stop, backend=backend, bounded=False)
         FinalStateStages(run, options, parameters.final_state).work(steer, candidates)
     else:
-        _Portfolio(run, options, backend, parameters, changes, bounded=bounded).work(candidates)
+        cluster = None if elsewhere is None or options.deterministic else backend
+        _Portfolio(run, options, backend, cluster, parameters, changes, bounded=bounded).work(candidates)
     return run.outcome()
 
 
@@ -95,6 +96,7 @@ class _Portfolio:
         run: Run,
         options: Options,
         backend: Backend | None,
+        cluster: Backend | None = None,
         parameters: Parameters | None = None,
         changes: SharedChanges | None = None,
         *,
@@ -103,8 +105,7 @@ class _Portfolio:
         self.all_parameters = every = parameters or Parameters()
         self.parameters = every.portfolio
         self.run, self.options, self.backend = run, options, backend
-        # Workers whose answers depend on time.
-        self.cluster = backend if isinstance(backend, RayBackend) and not options.deterministic else None
+        self.cluster = cluster if isinstance(cluster, RayBackend) else None  # its answers depend on time
         self.tiers = range(len(run.values))
         self.unbounded = () if bounded else self.tiers[-1:]
         self.exact = run.variables <= options.largest_model
@@ -341,8 +342,9 @@ class _Portfolio:
 
     def _bounds_of(self, tier: int) -> tuple[Bound, ...]:
         """Return the bounds to compute of a tier: after the decomposition, no relaxation by nodes is better."""
-        had = tier in self.unbounded or tier in self.node_changes.taken or tier in self.regions.bounded
-        if had or self.walk.outruns_bounds(tier):
+        had = tier in self.node_changes.taken
+        had |= self.run.has_bound(tier) and self.regions.bounded.get(tier) == self.run.values[:tier]
+        if had or tier in self.unbounded or self.walk.outruns_bounds(tier):
             return CHEAP
         return BOUNDS if self.options.kernels else WITHOUT_KERNELS
 

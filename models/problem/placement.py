@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stowplan.models.arrays import Ints
+from stowplan.models.arrays import Bools, Ints
 
 NOWHERE = -1
 """The node of a pod that is unplaced."""
@@ -76,7 +76,11 @@ class Placement:
         last = np.searchsorted(self.cls, classes, "right")
         length = last - first
         ends = np.cumsum(length)
-        keep = np.arange(int(length.sum())) + np.repeat(first - ends + length, length)
+        at = np.arange(int(length.sum())) + np.repeat(first - ends + length, length)
+        return Placement(self.cls[at], self.node[at], self.count[at])
+
+    def where(self, keep: Bools) -> Placement:
+        """Return the entries ``[k]`` for which it says so."""
         return Placement(self.cls[keep], self.node[keep], self.count[keep])
 
     def beyond(self, other: Placement, nodes: int) -> Placement:

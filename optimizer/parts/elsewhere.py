@@ -36,6 +36,7 @@ class SolveAlone(Protocol):
         candidates: Sequence[Placement],
         known: Sequence[KnownBound],
         stop: Stop,
+        bounded: bool = True,
     ) -> Outcome:
         """Return the outcome."""
 

@@ -96,8 +96,8 @@ class RearrangementParameters:
     largest_unlimited_table: int = 1_000_000_000
     bytes_per_pair: int = 14
 
-    def reheated(self, share: float) -> Self:
-        """Return what suits a walk that goes on where another one has ended: it begins at a share of the heat."""
+    def cooled(self, share: float) -> Self:
+        """Return what suits a walk that goes on where another has ended: it begins at a share of the temperature."""
 
         def cool(schedule: tuple[float, float, float]) -> tuple[float, float, float]:
             hottest, turning, coldest = schedule

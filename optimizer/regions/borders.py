@@ -8,7 +8,7 @@ do at the same time, all of it together is legal, and what they gain adds up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar, assert_never
 
@@ -44,27 +44,38 @@ from stowplan.models.problem import (
     Violation,
     class_sets,
 )
+from stowplan.optimizer.evaluate.violations import roles
 
 Reader = Rule | Term
 R = TypeVar("R", bound=Reader)
 
 
 class Borders:
-    """Which rules and terms cross the borders of regions, and who owns them.
+    """Which rules and terms cross the borders of regions, who owns them, and what guards them for the others.
 
     Parameters
     ----------
     region
         ``[n]`` the region of each node.
-    holders
-        ``[c]`` the one region in which all pods of a class are, or -1.
-    drawn
-        ``[c]`` the region that owns what begins with a class and crosses borders.
+    regions
+        How many there are.
+    now
+        A placement, of which every region has the pods on its nodes.
+    shape
+        Number of classes and of nodes.
+    seed
+        Decides who owns what.
     """
 
-    def __init__(self, region: Ints, holders: Ints, drawn: Ints) -> None:
-        self._region, self._holders, self._drawn = region, holders, drawn
+    def __init__(self, region: Ints, regions: int, now: Placement, shape: tuple[int, int], seed: int) -> None:
+        self._region, self._shape = region, shape
+        # [c, r] whether a region has pods of a class.
+        self._present: Bools = np.zeros((shape[0], regions), dtype=np.bool_)
+        self._present[now.cls, region[now.node]] = True
+        self._drawn = np.random.default_rng(seed).integers(1 << 31, size=shape[0])
         self._known: dict[int, tuple[Topology, bool, bool]] = {}
+        self._complete: dict[int, tuple[Topology, Topology]] = {}
+        self._by_node = Topology("node", np.arange(shape[1]), tuple(map(str, range(shape[1]))))
 
     def crosses(self, reader: Reader) -> bool:
         """Whether several regions have a say in it."""
@@ -75,26 +86,69 @@ class Borders:
                 return False
             case AtMost() | DomainCurve() | Repel() | Pair(together=True):
                 return self._about(reader.topology)[0] and self._apart(reader)
-            case Attract() if _by_domain(reader):
+            case Attract() if len(reader.topologies) == 1 and not np.intersect1d(reader.seekers, reader.targets).size:
                 return self._about(reader.topologies[0])[0] and self._apart(reader)
             case Attract():
-                # The first pod of all is special, wherever the others are.
-                return any(self._about(topology)[1] for topology in reader.topologies) and self._apart(reader)
+                # The first pod of all is special, wherever others are, those outside the problem too.
+                held = any(count.any() for count in (reader.held.both, reader.held.seekers, reader.held.targets))
+                return held or self._apart(reader)
             case Spread() | Occupy() | Pair():
-                return self._about(reader.topology)[1]
+                return self._about(reader.topology)[1] and self._apart(reader)
             case _:
                 assert_never(reader)
 
     def owner(self, reader: Reader) -> int:
-        """Return the region that may change what crosses borders; -1 if none may."""
+        """Return the region that may change what crosses borders, one that has pods of it; -1 if none may."""
         if isinstance(reader, Attract):
             return -1  # engines know it best where no pods outside the problem take part
-        return int(self._drawn[min((int(group[0]) for group in class_sets(reader) if len(group)), default=0)])
+        classes = np.unique(np.concatenate(class_sets(reader)))
+        having = classes[self._present[classes].any(axis=1)]
+        if not len(having):
+            return -1
+        candidates = np.flatnonzero(self._present[having[0]])
+        return int(candidates[self._drawn[having[0]] % len(candidates)])
+
+    def guards(self, reader: Reader, here: Placement) -> Iterator[AtMost]:
+        """Yield rules that keep the numbers of pods in domains as they are, by the part that they have in a relation.
+
+        Parameters
+        ----------
+        reader
+            What crosses borders, and is another region's.
+        here
+            The pods of the region.
+        """
+        topologies: Sequence[Topology] = getattr(reader, "topologies", None) or (reader.topology,)  # type: ignore[union-attr]
+        groups: Sequence[Ints] = class_sets(reader)
+        if isinstance(reader, Attract | Repel | Pair):
+            groups = roles(reader.seekers, reader.targets)
+        for group in groups:
+            pods = here.where(np.isin(here.cls, group))
+            for topology in topologies if len(pods.cls) else ():
+                every = self._with_the_rest(topology)
+                count = every.pods(pods)
+                most = int(count.max(initial=0))
+                yield AtMost(reader.origin, group, every, most, most - count)
+
+    def pins(self, reader: Rule, here: Placement) -> Iterator[AtMost]:
+        """Yield rules that keep pods of every class where they are: none may come to where a rule is broken.
+
+        Parameters
+        ----------
+        reader
+            A rule that crosses borders and is violated.
+        here
+            The pods of the region.
+        """
+        for c in np.unique(np.concatenate(class_sets(reader))):
+            count = here.only(c[None]).per_node(self._shape[1])
+            if count.any():
+                yield AtMost(reader.origin, c[None], self._by_node, int(count.max()), count.max() - count)
 
     def _apart(self, reader: Reader) -> bool:
         """Whether the pods that it reads are in several regions."""
-        holders = np.concatenate([self._holders[group] for group in class_sets(reader)])
-        return bool(len(holders)) and bool((holders[0] < 0) | (holders != holders[0]).any())
+        regions = self._present[np.concatenate(class_sets(reader))].any(axis=0)
+        return bool(np.count_nonzero(regions) > 1)
 
     def _about(self, topology: Topology) -> tuple[bool, bool]:
         """Return whether a domain has nodes of several regions, and whether all domains together have."""
@@ -109,57 +163,16 @@ class Borders:
             known = self._known[id(topology)] = topology, split, len(np.unique(region)) > 1
         return known[1:]
 
-
-def _by_domain(reader: Attract) -> bool:
-    """Whether each domain is read by itself: no pod is the first one of all, and there is one domain to be in."""
-    return len(reader.topologies) == 1 and not np.intersect1d(reader.seekers, reader.targets).size
-
-
-def guards(reader: Reader, here: Placement, classes: int) -> list[AtMost]:
-    """Return rules that keep the numbers of pods in domains as they are.
-
-    Parameters
-    ----------
-    here
-        The pods of the region.
-    """
-    found: list[AtMost] = []
-    topologies: Sequence[Topology] = getattr(reader, "topologies", None) or (reader.topology,)  # type: ignore[union-attr]
-    for group in class_sets(reader):
-        member = np.zeros(classes, dtype=np.bool_)
-        member[group] = True
-        keep = member[here.cls]
-        if not keep.any():
-            continue
-        pods = Placement(here.cls[keep], here.node[keep], here.count[keep])
-        for topology in topologies:
-            every = _with_the_rest(topology)
-            count = every.pods(pods)
-            most = int(count.max(initial=0))
-            found.append(AtMost(reader.origin, group, every, most, most - count))
-    return found
-
-
-def _with_the_rest(topology: Topology) -> Topology:
-    """Return a topology in which nodes without a domain are one of their own."""
-    outside = topology.domain < 0
-    if not outside.any():
-        return topology
-    return Topology(topology.key, np.where(outside, topology.size, topology.domain), (*topology.names, ""))
-
-
-def pins(reader: Rule, here: Placement, shape: tuple[int, int]) -> list[AtMost]:
-    """Return rules that keep pods of every class where they are: none may come to where a rule is broken.
-
-    Parameters
-    ----------
-    shape
-        Number of classes and of nodes.
-    """
-    each = Topology("node", np.arange(shape[1]), tuple(map(str, range(shape[1]))))
-    alone = np.unique(np.concatenate(class_sets(reader)))
-    count = [(c, here.only(c[None]).per_node(shape[1])) for c in alone]
-    return [AtMost(reader.origin, c[None], each, int(k.max()), k.max() - k) for c, k in count if k.any()]
+    def _with_the_rest(self, topology: Topology) -> Topology:
+        """Return a topology in which nodes without a domain are one of their own."""
+        known = self._complete.get(id(topology))
+        if known is None:
+            outside, every = topology.domain < 0, topology
+            if outside.any():
+                domain = np.where(outside, topology.size, topology.domain)
+                every = Topology(topology.key, domain, (*topology.names, ""))
+            known = self._complete[id(topology)] = topology, every
+        return known[1]
 
 
 class Others:
@@ -203,8 +216,7 @@ class Others:
 
     def _held(self, reader: Repel | Pair | Attract, topologies: tuple[Topology, ...]) -> Held:
         """Return the pods outside the problem; those on other nodes are counted on a node with the same domains."""
-        both = np.intersect1d(reader.seekers, reader.targets)
-        groups = both, np.setdiff1d(reader.seekers, both), np.setdiff1d(reader.targets, both)
+        groups = roles(reader.seekers, reader.targets)
         target = self._node_like(topologies)
         counts = []
         for before, group in zip((reader.held.both, reader.held.seekers, reader.held.targets), groups, strict=True):

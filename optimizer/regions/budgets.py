@@ -14,7 +14,7 @@ from stowplan.models.arrays import Ints
 from stowplan.models.problem import GroupMoveBudget, MoveBudget, Placement, Problem
 
 
-def limits_moves(problem: Problem) -> bool:
+def limits_any_moves(problem: Problem) -> bool:
     """Whether moves are limited, of all pods or of a group."""
     return problem.limits_moves or any(isinstance(rule, GroupMoveBudget) for rule in problem.rules)
 

@@ -8,15 +8,17 @@ import numpy as np
 
 from stowplan.models.arrays import Ints
 from stowplan.models.options import Options
-from stowplan.models.problem import MovePeak, Placement
+from stowplan.models.problem import Capacity, MovePeak, Placement
 from stowplan.optimizer.backend import RayBackend
 from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate.cost import constant
 from stowplan.optimizer.lns.features import Features
 from stowplan.optimizer.lns.lns import OperatorState
+from stowplan.optimizer.parts.elsewhere import SolveAlone
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
-from stowplan.optimizer.regions.budgets import budgets, limits_moves
+from stowplan.optimizer.regions.budgets import budgets, limits_any_moves
 from stowplan.optimizer.regions.drawing import dealt
-from stowplan.optimizer.regions.elsewhere import RegionsElsewhere, SolveRegion
+from stowplan.optimizer.regions.elsewhere import RegionsElsewhere
 from stowplan.optimizer.regions.parameters import RegionParameters
 from stowplan.optimizer.regions.region import Division, joined
 from stowplan.optimizer.run import Run
@@ -30,6 +32,8 @@ class RegionEngine:
 
     Parameters
     ----------
+    walking
+        How regions walk.
     backend
         Whose workers they are; if not given, there is nothing to do.
     solve
@@ -37,12 +41,12 @@ class RegionEngine:
     state
         Returns what large neighborhood search knows of the problem, such as reduced costs.
     bound
-        Bounds a tier, while workers solve the first regions of it.
+        Bounds a tier in a share of the time that is left, while workers solve the first regions of it.
 
     Attributes
     ----------
     bounded
-        The tiers that were.
+        The tiers that were, and the values of the tiers above then.
     """
 
     def __init__(
@@ -52,29 +56,39 @@ class RegionEngine:
         parameters: RegionParameters,
         walking: RearrangementParameters,
         backend: RayBackend | None,
-        solve: SolveRegion,
+        solve: SolveAlone,
         state: Callable[[], OperatorState],
-        bound: Callable[[int], None],
+        bound: Callable[[int, float], None],
     ) -> None:
         self._run, self._options, self._parameters = run, options, parameters
         self._walking, self._backend, self._solve, self._state = walking, backend, solve, state
         self._bound = bound
-        self.bounded: set[int] = set()
+        self._rng = np.random.default_rng(options.seed)
+        self.bounded: dict[int, tuple[int, ...]] = {}
 
     @property
     def regions(self) -> int:
-        """How many regions there are, if nodes are enough; 1 or none where there is one worker alone."""
-        chosen, workers = self._parameters, self._backend.workers if self._backend else 1
+        """How many regions there can be now, if nodes are enough; 1 or none where there is one worker alone."""
+        chosen, backend = self._parameters, self._backend
+        workers = backend.workers if backend and backend.cluster.alive else 1
         most = workers * chosen.per_worker if workers > 1 else 1
         return min(most, len(self._run.evaluator.problem.nodes) // chosen.least_nodes)
 
     @property
+    def tier(self) -> int | None:
+        """The first open tier that moves can improve, if there is one: unscheduled pods stay so."""
+        run, tiers = self._run, self._run.evaluator.problem.tiers
+        return next((t for t in range(len(tiers)) if run.is_open(t) and not constant(tiers[t])), None)
+
+    @property
     def suits(self) -> bool:
         """Whether there are regions to solve, time for it, and nothing counts for which all are one."""
-        run = self._run
-        terms = [weighted.term for tier in run.evaluator.problem.tiers for weighted in tier.terms]
+        run, problem = self._run, self._run.evaluator.problem
+        terms = [weighted.term for tier in problem.tiers for weighted in tier.terms]
+        one = any(isinstance(term, MovePeak) for term in terms)
+        one = one or any(isinstance(rule, Capacity) and rule.held_on_source for rule in problem.rules)
         worth = run.left * self._parameters.share >= 2 * self._parameters.least_seconds
-        return self.regions > 1 and worth and not run.closed and not any(isinstance(term, MovePeak) for term in terms)
+        return worth and not run.stop.is_set() and self.tier is not None and not one and self.regions > 1
 
     def work(self) -> None:
         """Solve regions, as long as rounds gain something."""
@@ -82,55 +96,72 @@ class RegionEngine:
         if self._backend is None or not self.suits:
             return
         elsewhere = RegionsElsewhere(self._backend, run.evaluator.problem, self._options, self._walking, self._solve)
-        rng = np.random.default_rng(self._options.seed)
         end = run.left * (1 - chosen.share)
         rounds = min(chosen.rounds, int((run.left - end) / chosen.least_seconds))
+        whole = False
         for turn in range(rounds):
-            if run.over or run.closed or self.regions < 2:
+            tier, regions, left = self.tier, self.regions, run.left - end
+            if run.over or tier is None or regions < 2 or left < chosen.least_seconds:
                 return
-            before, part = run.values, (run.left - end) / (rounds - turn)
-            with run.stage(NAME, part / run.left) as deadline:
-                self._round(elsewhere, deadline, rng, turn)
-            if self._poor(before):
+            # Pods that have moved hold others where they are: until there were answers of all regions, rounds begin
+            # before all moves, and so does each one where moves are limited, with as many as were made in the region.
+            limited = limits_any_moves(run.evaluator.problem)
+            anew = self._anew(tier) if limited or not whole else None
+            if limited and anew is None:
+                return
+            before = run.values
+            whole = self._round(elsewhere, Deadline(left / (rounds - turn), stop=run.stop), tier, regions, turn, anew)
+            if anew is None and self._poor(before):
                 return
 
-    def _round(self, elsewhere: RegionsElsewhere, deadline: Deadline, rng: np.random.Generator, turn: int) -> None:
-        """Draw regions, have them solved, and offer what comes of it: all together, else one by one."""
+    def _round(
+        self,
+        elsewhere: RegionsElsewhere,
+        deadline: Deadline,
+        tier: int,
+        regions: int,
+        turn: int,
+        anew: Placement | None,
+    ) -> bool:
+        """Draw regions, have them solved, and offer what comes of it; return whether all have answered.
+
+        Parameters
+        ----------
+        anew
+            Where to begin, if not at the best placement.
+        """
         run, problem = self._run, self._run.evaluator.problem
-        nodes = len(problem.nodes)
-        tier = next(t for t in range(len(run.values)) if run.is_open(t))
-        region = dealt(Features(self._state().shared(tier), run.best).node_cost, self.regions, rng)
-        # Pods that have moved hold others where they are: the first round begins before all moves, and so does each one
-        # where moves are limited, with as many as were made in the region.
-        anew = self._anew(tier) if not turn or limits_moves(problem) else None
-        if anew is None and limits_moves(problem):
-            return
         now = run.best if anew is None else anew
+        region = dealt(Features(self._state().shared(tier), now).node_cost, regions, self._rng)
         division = Division(
             region,
-            self.regions,
-            int(rng.integers(1 << 31)),
-            tuple(run.evaluator.violated(now)),
-            budgets(problem, now, run.best, region, self.regions),
+            regions,
+            int(self._rng.integers(1 << 31)),
+            frozenset(run.evaluator.violated(now)),
+            budgets(problem, now, run.best, region, regions),
         )
-        elsewhere.begin(now, division, tier, deadline, self._options.seed + turn + 1, turn)
-        if tier not in self.bounded:
-            self._bound(tier)
-            self.bounded.add(tier)
-        answers = dict(elsewhere.end(deadline))
-        together = joined(now, region, answers, nodes)
+        temperature = self._parameters.later_temperature if anew is None else 1.0
+        with elsewhere.begin(now, division, tier, deadline, turn, temperature) as under_way:
+            if self.bounded.get(tier) != run.values[:tier]:
+                self._bound(tier, deadline.remaining / max(run.left, deadline.remaining))
+                if run.has_bound(tier):
+                    self.bounded[tier] = run.values[:tier]
+            with run.stage(NAME, min(1.0, deadline.remaining / max(run.left, 1e-9)), tier):
+                answers = dict(under_way.answers(deadline, lambda: run.closed))
+        together = joined(now, region, answers, len(region))
         if not run.evaluator.evaluate(together).legal:
             together = self._legal(now, region, answers, elsewhere)
         run.offer(together, NAME)
+        return len(answers) == regions
 
     def _legal(
         self, now: Placement, region: Ints, answers: Mapping[int, Placement], elsewhere: RegionsElsewhere
     ) -> Placement:
-        """Return a placement with as many answers as go together."""
+        """Return a placement with as many answers as go together, and as there is time to try."""
         evaluator, kept = self._run.evaluator, dict[int, Placement]()
         for number, answer in answers.items():
             trial = {**kept, number: answer}
-            if evaluator.evaluate(joined(now, region, trial, len(region))).legal:
+            if not self._run.over and evaluator.evaluate(joined(now, region, trial, len(region))).legal:
                 kept = trial
             else:
                 elsewhere.drop()
@@ -139,12 +170,11 @@ class RegionEngine:
     def _anew(self, tier: int) -> Placement | None:
         """Return today's placement, with pods that were let in where they are; none if that is worse above a tier."""
         run, problem = self._run, self._run.evaluator.problem
-        start, best = problem.start, run.best
+        start, best, nodes = problem.start, run.best, len(problem.nodes)
         waiting = start.placed(len(problem.classes)) < problem.size
-        parts = [(start, ~waiting[start.cls]), (best, waiting[best.cls])]
-        key = np.concatenate([part.cls[keep] * len(problem.nodes) + part.node[keep] for part, keep in parts])
-        count = np.concatenate([part.count[keep] for part, keep in parts])
-        placement = Placement.summed(key, count, len(problem.nodes))
+        parts = start.where(~waiting[start.cls]), best.where(waiting[best.cls])
+        key = np.concatenate([part.cls * nodes + part.node for part in parts])
+        placement = Placement.summed(key, np.concatenate([part.count for part in parts]), nodes)
         found = run.evaluator.evaluate(placement)
         return placement if found.legal and found.values[:tier] <= run.values[:tier] else None
 

@@ -21,6 +21,8 @@ class RegionParameters:
         Seconds of a round at least; a worker needs some of them to read its region.
     rounds
         How often regions are drawn at most.
+    later_temperature
+        Where walks of a round begin that goes on from the last one, in shares of the temperature of the first.
     poor_gain
         A round that gains less than this share of the value is the last one.
     """
@@ -29,5 +31,6 @@ class RegionParameters:
     per_worker: int = 1
     share: float = 0.8
     least_seconds: float = 6.0
-    rounds: int = 4
+    rounds: int = 2
+    later_temperature: float = 0.02
     poor_gain: float = 1e-4

@@ -26,7 +26,7 @@ from stowplan.models.problem import (
     class_sets,
     dense_columns,
 )
-from stowplan.optimizer.regions.borders import Borders, Others, guards, pins
+from stowplan.optimizer.regions.borders import Borders, Others, Reader
 
 BACK = Origin("moves", "pods that come back")
 
@@ -43,7 +43,7 @@ class Division:
         How many there are.
     seed
         Decides which region owns what crosses borders.
-    broken
+    violated
         The rules that the placement violates, as pods did at the start.
     budgets
         For each limit on moves, by its number among the rules, how many each region may make.
@@ -52,18 +52,8 @@ class Division:
     region: Ints
     regions: int
     seed: int
-    broken: tuple[int, ...]
+    violated: frozenset[int]
     budgets: Mapping[int, Ints]
-
-    def borders(self, problem: Problem, now: Placement) -> Borders:
-        """Return what crosses borders."""
-        classes = len(problem.classes)
-        of_pod = self.region[now.node]
-        least, most = np.full(classes, self.regions), np.full(classes, -1)
-        np.minimum.at(least, now.cls, of_pod)
-        np.maximum.at(most, now.cls, of_pod)
-        drawn = np.random.default_rng(self.seed).integers(self.regions, size=classes)
-        return Borders(self.region, np.where(least == most, most, -1), drawn)
 
 
 class Region:
@@ -84,7 +74,7 @@ class Region:
         self._division, self._number = division, number
         self._nodes: Bools = division.region == number
         inside = self._nodes[now.node]
-        here, others = _entries(now, inside), _entries(now, ~inside)
+        here, others = now.where(inside), now.where(~inside)
         away = here.beyond(whole.start, len(whole.nodes))
         self._home = here.beyond(away, len(whole.nodes))
         at_home, gone = (part.placed(len(whole.classes)) for part in (self._home, away))
@@ -96,11 +86,11 @@ class Region:
         self._as_away = np.full(len(whole.classes), -1)
         self._as_away[to.classes[self._away]] = np.flatnonzero(self._away)
         self._here, self._others = here, Others(others, self._nodes)
-        self._borders = division.borders(whole, now)
+        self._borders = Borders(division.region, division.regions, now, whole.shape, division.seed)
         vacant = whole.start.beyond(now, len(whole.nodes))
-        self._vacant = _entries(vacant, self._nodes[vacant.node] & (gone > 0)[vacant.cls])
+        self._vacant = vacant.where(self._nodes[vacant.node] & (gone > 0)[vacant.cls])
         placed = self._inside(self._home, away)
-        rules = [each for i, rule in enumerate(whole.rules) for each in self._ruled(rule, i, whole.shape)]
+        rules = [each for i, rule in enumerate(whole.rules) for each in self._ruled(rule, i)]
         tiers = []
         for tier in whole.tiers:
             found, kept_still = self._tier(tier)
@@ -130,18 +120,18 @@ class Region:
         node = to.node_position[np.concatenate([home.node, away.node])]
         return Placement.summed(cls * len(to.nodes) + node, np.concatenate([home.count, away.count]), len(to.nodes))
 
-    def _reads(self, reader: Rule | Term) -> bool:
+    def _reads(self, reader: Reader) -> bool:
         """Whether a rule or term reads pods of the region, or no classes in particular."""
         sets = class_sets(reader)
         if not sets or dense_columns(reader):
             return True
         return any(self._kept[named].any() for named in sets)
 
-    def _owns(self, reader: Rule | Term) -> bool:
+    def _owns(self, reader: Reader) -> bool:
         """Whether the region may change what a rule or a term reads."""
         return not self._borders.crosses(reader) or self._borders.owner(reader) == self._number
 
-    def _ruled(self, rule: Rule, i: int, shape: tuple[int, int]) -> Iterator[Rule]:
+    def _ruled(self, rule: Rule, i: int) -> Iterator[Rule]:
         """Yield what a rule is for the region."""
         if not self._reads(rule):
             return
@@ -150,10 +140,10 @@ class Region:
                 yield self._to.of(replace(rule, limit=int(self._division.budgets[i][self._number])))
         elif self._owns(rule):
             yield self._to.of(self._others.beside(rule))
-        elif i in self._division.broken:
-            yield from map(self._to.of, pins(rule, self._here, shape))
+        elif i in self._division.violated:
+            yield from map(self._to.of, self._borders.pins(rule, self._here))
         else:
-            yield from map(self._to.of, guards(rule, self._here, shape[0]))
+            yield from map(self._to.of, self._borders.guards(rule, self._here))
 
     def _tier(self, tier: Tier) -> tuple[Tier, list[Rule]]:
         """Return a tier, and rules in place of terms that others may change."""
@@ -164,7 +154,7 @@ class Region:
             if not self._reads(term):
                 continue
             if not self._owns(term):
-                rules += map(self._to.of, guards(term, self._here, len(self._kept)))
+                rules += map(self._to.of, self._borders.guards(term, self._here))
                 continue
             restricted = self._to.of(self._others.beside(term))
             if isinstance(restricted, Move):
@@ -224,10 +214,6 @@ def joined(now: Placement, region: Ints, answers: Mapping[int, Placement], nodes
     answers
         By region, entries of the whole.
     """
-    parts = (_entries(now, ~np.isin(region[now.node], list(answers))), *answers.values())
+    parts = (now.where(~np.isin(region[now.node], list(answers))), *answers.values())
     cls, node, count = (np.concatenate([getattr(part, name) for part in parts]) for name in ("cls", "node", "count"))
     return Placement.summed(cls * nodes + node, count, nodes)
-
-
-def _entries(placement: Placement, keep: Bools) -> Placement:
-    return Placement(placement.cls[keep], placement.node[keep], placement.count[keep])

@@ -69,7 +69,7 @@ class Scope:
         self.column = _positions(free.nodes, nodes)
         self.now, inside = self._table(incumbent)
         self.start, _ = self._table(problem.start)
-        self.frozen = _entries(incumbent, ~inside)
+        self.frozen = incumbent.where(~inside)
         self.waiting: Ints = (problem.size - incumbent.placed(classes))[free.classes]
         self.elastic: Bools = np.isin(free.classes, free.waiting)
 
@@ -88,7 +88,7 @@ class Scope:
     @cached_property
     def frozen_here(self) -> Placement:
         """Frozen pods on free nodes; there are some where only some classes are free."""
-        return _entries(self.frozen, self.column[self.frozen.node] >= 0)
+        return self.frozen.where(self.column[self.frozen.node] >= 0)
 
     @cached_property
     def frozen_arrived(self) -> Placement:
@@ -166,7 +166,7 @@ def replaced(placement: Placement, free: Free, table: Ints) -> Placement:
     classes = int(max(placement.cls.max(initial=-1), free.classes.max(initial=-1))) + 1
     nodes = int(max(placement.node.max(initial=-1), free.nodes.max(initial=-1))) + 1
     row, column = _positions(free.classes, classes), _positions(free.nodes, nodes)
-    rest = _entries(placement, (row[placement.cls] < 0) | (column[placement.node] < 0))
+    rest = placement.where((row[placement.cls] < 0) | (column[placement.node] < 0))
     rows, columns = np.nonzero(table)
     cls = np.concatenate([rest.cls, free.classes[rows]])
     node = np.concatenate([rest.node, free.nodes[columns]])
@@ -180,7 +180,3 @@ def _positions(chosen: Ints, size: int) -> Ints:
     position = np.full(size, -1, dtype=np.int64)
     position[chosen] = np.arange(len(chosen))
     return position
-
-
-def _entries(placement: Placement, keep: Bools) -> Placement:
-    return Placement(placement.cls[keep], placement.node[keep], placement.count[keep])
