@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
-from typing import cast
 
 from stowplan.models.problem import Placement, Problem
 from stowplan.models.stop import Stop
@@ -42,7 +41,7 @@ class AnnealingElsewhere:
 
     def __init__(self, backend: RayBackend, problem: Problem, parameters: AnnealingParameters) -> None:
         self._backend = backend
-        self._problem = cast(Problem, backend.cluster.put(problem))  # which jobs get in its place
+        self._problem = backend.put(problem)
         self._parameters = parameters
         self._group: Group | None = None
         self._chains: list[Future[Placement]] = []

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 from stowplan.models.errors import InternalError
 from stowplan.models.options import LOCAL, Options
@@ -21,6 +21,8 @@ from stowplan.optimizer.cpsat.task import POLL, Task, TaskResult, solve_task
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.distributed.cluster import Cluster, Group, joined
 from stowplan.optimizer.processes import GRACE, WorkerDiedError, WorkerNotBegunError, Workers
+
+T = TypeVar("T")
 
 RESTARTS = 4
 """How many deaths of processes are made up for, for each process there is, before the rest is done here."""
@@ -350,6 +352,13 @@ class RayBackend(_PoolBackend):
     def __init__(self, address: str | None = None, stop: Stop | None = None, workers: int | None = None) -> None:
         super().__init__(stop or Stop())
         self.cluster = joined(address, workers, processors(workers))
+        self._kept: tuple[object, object] | None = None
+
+    def put(self, value: T) -> T:
+        """Put a value into the object store, unless it was the last one, and return what jobs get in its place."""
+        if self._kept is None or self._kept[0] is not value:
+            self._kept = value, self.cluster.put(value)
+        return cast("T", self._kept[1])
 
     @property
     def workers(self) -> int:

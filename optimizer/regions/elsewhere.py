@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import replace
-from typing import cast
 
 from stowplan.models.options import LEAST_TIME, Options
 from stowplan.models.problem import Placement, Problem
@@ -61,7 +60,12 @@ class RegionsElsewhere:
     ) -> None:
         self._backend, self._walking, self._solve = backend, walking, solve
         self._options = options.alone
-        self._problem = cast(Problem, backend.cluster.put(problem))  # which jobs get in its place
+        self._problem = backend.put(problem)
+
+    @property
+    def notes(self) -> list[str]:
+        """What went wrong on the way and was made up for."""
+        return self._backend.notes
 
     def drop(self) -> None:
         """Count an answer that did not go together with the others."""

@@ -146,8 +146,10 @@ class RegionEngine:
                 self._bound(tier, deadline.remaining / max(run.left, deadline.remaining))
                 if run.has_bound(tier):
                     self.bounded[tier] = run.values[:tier]
-            with run.stage(NAME, min(1.0, deadline.remaining / max(run.left, 1e-9)), tier):
-                answers = dict(under_way.answers(deadline, lambda: run.closed))
+            with run.stage(NAME, min(1.0, deadline.remaining / max(run.left, 1e-9)), tier) as watched:
+                answers = dict(under_way.answers(deadline, lambda: run.closed or watched.stop.is_set()))
+        for note in elsewhere.notes:
+            run.note(note)
         together = joined(now, region, answers, len(region))
         if not run.evaluator.evaluate(together).legal:
             together = self._legal(now, region, answers, elsewhere)

@@ -95,6 +95,7 @@ def test_a_first_round_that_lost_an_answer_is_made_again(balance: Problem) -> No
     run, _ = rounds(balance, here)
     assert (here.counts.lost, len(here.notes)) == (1, 1)
     assert "no room" in here.notes[0]
+    assert run.notes == here.notes
     beginnings = [args[4] for args in here.jobs]
     assert beginnings[3].same_as(balance.start)
     assert not beginnings[6].same_as(balance.start)
