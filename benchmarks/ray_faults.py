@@ -22,7 +22,7 @@ NODES = 4
 SECONDS = 24.0
 """Of a search in which something is killed; in less, nodes are not divided into regions."""
 
-APART = 2.0
+APART = 4.0
 """Seconds from one kill to the next in the same search."""
 
 

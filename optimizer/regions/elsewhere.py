@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import replace
 
 from stowplan.models.options import LEAST_TIME, Options
 from stowplan.models.problem import Placement, Problem
 from stowplan.models.stop import Stop
-from stowplan.optimizer.backend import RayBackend
+from stowplan.optimizer.backend import RETRIES, RayBackend
 from stowplan.optimizer.compiled import kernel_cache
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.distributed.cluster import Group
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.evaluate.cost import constant
 from stowplan.optimizer.parts.elsewhere import SolveAlone
-from stowplan.optimizer.processes import WorkerDiedError, WorkerNotBegunError
+from stowplan.optimizer.processes import WorkerDiedError
 from stowplan.optimizer.rearrangement.model_builder import suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.rearrangement.walking import walk
@@ -29,6 +30,9 @@ LATE, LEAST_LATE = 0.1, 1.0
 
 POLL = 0.05
 """Seconds between looks at the stop signal."""
+
+WORTH = 2.0
+"""Seconds that must be left for a region to be handed out again."""
 
 SEEDS = 2**31
 """How many seeds there are."""
@@ -87,44 +91,68 @@ class RegionsElsewhere:
         """
         group = Group(self._backend.cluster)
         options = replace(self._options, seed=(self._options.seed + turn + 1) % SEEDS)
-        seconds = deadline.remaining / -(-division.regions // self._backend.workers)
         walking = self._walking if temperature == 1 else self._walking.cooled(temperature)
-        jobs = {
-            group.submit(
+
+        def solve(number: int, seconds: float) -> Future[Placement]:
+            return group.submit(
                 _solve_region, self._solve, options, walking, self._problem, now, division, number, tier, seconds
-            ): number
-            for number in range(division.regions)
-        }
-        return Round(self._backend, group, jobs)
+            )
+
+        side_by_side = -(-division.regions // self._backend.workers)
+        return Round(self._backend, group, solve, division.regions, deadline.remaining / side_by_side)
 
 
 class Round:
-    """Regions under way; those that are still so at the end are told to stop, and not waited for."""
+    """Regions under way; those that are still so at the end are told to stop, and not waited for.
 
-    def __init__(self, backend: RayBackend, group: Group, jobs: dict[Future[Placement], int]) -> None:
-        self._backend, self._group, self._jobs = backend, group, jobs
+    Parameters
+    ----------
+    solve
+        Hands a region out, given its number and how many seconds it has.
+    """
+
+    def __init__(
+        self,
+        backend: RayBackend,
+        group: Group,
+        solve: Callable[[int, float], Future[Placement]],
+        regions: int,
+        seconds: float,
+    ) -> None:
+        self._backend, self._group, self._solve = backend, group, solve
+        self._jobs = {solve(number, seconds): number for number in range(regions)}
+        self._lost: Counter[int] = Counter()
 
     def answers(self, deadline: Deadline, enough: Callable[[], bool]) -> Iterator[tuple[int, Placement]]:
-        """Yield the number of each region and its pods, as entries of the whole; none of those that were lost."""
+        """Yield the number of each region and its pods, as entries of the whole, in finishing order.
+
+        A region whose worker is lost is handed out again, if there is time; none comes of those that are not solved.
+        """
         late = Deadline(deadline.remaining + max(LEAST_LATE, LATE * deadline.seconds))
-        waiting = set(self._jobs)
-        while waiting and not (late.over or deadline.stop.is_set() or enough()):
-            waiting = wait(waiting, POLL).not_done
+        while self._jobs and not (late.over or deadline.stop.is_set() or enough()):
+            for job in wait(self._jobs, POLL, FIRST_COMPLETED).done:
+                yield from self._settled(job, deadline)
         self._group.tell_to_stop()
-        wait(waiting, LEAST_LATE)
-        counts = self._backend.counts
-        for job, number in self._jobs.items():
-            if job.cancelled() or not job.done():
-                continue
-            try:
-                answer = job.result()
-            except (WorkerDiedError, WorkerNotBegunError):
-                counts.lost += 1
-            except Exception as error:  # whatever goes wrong there, a region may stay as it is
-                self._backend.notes.append(f"a region was not solved: {error}")
-            else:
-                counts.done += 1
-                yield number, answer
+        for job in wait(self._jobs, LEAST_LATE).done:
+            yield from self._settled(job, Deadline(0.0))
+
+    def _settled(self, job: Future[Placement], deadline: Deadline) -> Iterator[tuple[int, Placement]]:
+        """Yield what a job has come to, or hand it out again."""
+        number, counts = self._jobs.pop(job), self._backend.counts
+        try:
+            answer = job.result()
+        except CancelledError:
+            return
+        except WorkerDiedError:
+            counts.lost += 1
+            self._lost[number] += 1
+            if deadline.remaining > WORTH and self._lost[number] <= RETRIES:
+                self._jobs[self._solve(number, deadline.remaining)] = number
+        except Exception as error:  # whatever goes wrong there, a region may stay as it is
+            self._backend.notes.append(f"a region was not solved: {error}")
+        else:
+            counts.done += 1
+            yield number, answer
 
     def close(self) -> None:
         """End what is under way."""

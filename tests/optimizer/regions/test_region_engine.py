@@ -47,7 +47,7 @@ class Here:
             job.future.set_exception(MemoryError("no room"))
         else:
             *others, seconds = job.args
-            job.future.set_result(job.function(Stop(), *others, seconds / 3))
+            job.future.set_result(job.function(Stop(), *others, seconds / 6))
 
     def tell_to_stop(self, group: str) -> None:
         pass
@@ -100,6 +100,18 @@ def test_a_first_round_that_lost_an_answer_is_made_again(balance: Problem) -> No
     assert beginnings[3].same_as(balance.start)
     assert not beginnings[6].same_as(balance.start)
     assert run.values < Evaluator(balance).evaluate(balance.start).values
+
+
+def test_a_region_whose_worker_is_lost_is_handed_out_again(balance: Problem) -> None:
+    here = Here(lost=(1,))
+    run, _ = rounds(balance, here, 13.0)
+    assert here.counts.lost == 1
+    again, first = here.jobs[3], here.jobs[1]
+    assert again[6] == first[6] == 1  # the number of the region
+    assert again[4] is first[4]
+    assert 2.0 < again[-1] < first[-1]
+    assert not here.jobs[4][4].same_as(balance.start)  # all have answered, so the next round goes on
+    assert run.evaluator.evaluate(run.best).legal
 
 
 def test_the_highest_seed_is_one_like_all_others(balance: Problem) -> None:
