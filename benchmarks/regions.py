@@ -20,9 +20,9 @@ from stowplan.models.settings import Settings
 from stowplan.optimizer.backend import RayBackend
 from stowplan.optimizer.distributed.cluster import leave
 from stowplan.optimizer.parameters import Parameters
-from stowplan.optimizer.regions.drawing import dealt
+from stowplan.optimizer.regions.drawing import Division, dealt
 from stowplan.optimizer.regions.parameters import RegionParameters
-from stowplan.optimizer.regions.region import Division, Region
+from stowplan.optimizer.regions.region import Region
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.settings.problem import make_problem
 from tests.support.ray_clusters import nodes_on_one_machine

@@ -22,6 +22,7 @@ from stowplan.models.problem.rules import (
     Rule,
     Spread,
     Topology,
+    topologies_of,
 )
 from stowplan.models.problem.terms import (
     CURVES,
@@ -89,4 +90,5 @@ __all__ = [
     "dense_columns",
     "project",
     "refine",
+    "topologies_of",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +45,12 @@ class Placement:
         np.add.at(total, which.reshape(-1), count)
         kept = total > 0
         return cls(keys[kept] // nodes, keys[kept] % nodes, total[kept])
+
+    @classmethod
+    def together(cls, parts: Sequence[Placement], nodes: int) -> Placement:
+        """Build from all entries of several placements; the counts of equal ones are added up."""
+        key = np.concatenate([part.cls * nodes + part.node for part in parts])
+        return cls.summed(key, np.concatenate([part.count for part in parts]), nodes)
 
     @classmethod
     def from_table(cls, y: Ints) -> Placement:

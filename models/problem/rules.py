@@ -87,6 +87,13 @@ class Topology:
         return totals
 
 
+def topologies_of(part: object) -> tuple[Topology, ...]:
+    """Return the topologies by which a rule or term reads its pods; none if it reads no domains."""
+    one: Topology | None = getattr(part, "topology", None)
+    several: tuple[Topology, ...] = getattr(part, "topologies", ())
+    return several if one is None else (one,)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
     """Pods outside the problem that take part in a relation, counted by node.

@@ -154,7 +154,7 @@ def _counts(problem: Problem, placement: Placement) -> Ints:
 
 def _disallowed(rule: Allow, placement: Placement) -> Placement:
     wrong = ~rule.mask[rule.row[placement.cls], placement.node]
-    return Placement(placement.cls[wrong], placement.node[wrong], placement.count[wrong])
+    return placement.where(wrong)
 
 
 def _overload(rule: Capacity, problem: Problem, placement: Placement) -> Ints:

@@ -23,6 +23,7 @@ from stowplan.models.problem import (
     Topology,
     Unplaced,
     Violation,
+    topologies_of,
 )
 from stowplan.optimizer.evaluate.cost import missed_points, usage
 from stowplan.optimizer.evaluate.violations import violation
@@ -65,8 +66,8 @@ class Shared:
         self.groups = [*index.rules_of.groups, *index.terms_of[tier].groups]
         found: dict[int, Topology] = {}
         for part in parts:
-            for topology in (getattr(part, "topology", None), *getattr(part, "topologies", ())):
-                if topology is not None and 1 < topology.size < int((topology.domain >= 0).sum()):
+            for topology in topologies_of(part):
+                if 1 < topology.size < int((topology.domain >= 0).sum()):
                     found.setdefault(id(topology), topology)
         self.topologies = list(found.values())
         self.waiting_costs = any(isinstance(term, Unplaced) for term in terms)

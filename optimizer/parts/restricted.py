@@ -65,12 +65,9 @@ class RestrictedProblem:
 
     def outside(self, placement: Placement, inner: Placement) -> Placement:
         """Return a placement of the whole, with the pods of this part where ``inner`` has them."""
-        rest = ~self._classes[placement.cls]
-        cls = np.concatenate([placement.cls[rest], self._to.classes[inner.cls]])
-        node = np.concatenate([placement.node[rest], self._to.nodes[inner.node]])
-        count = np.concatenate([placement.count[rest], inner.count])
-        order = np.lexsort((node, cls))
-        return Placement(cls[order], node[order], count[order])
+        rest = placement.where(~self._classes[placement.cls])
+        mine = Placement(self._to.classes[inner.cls], self._to.nodes[inner.node], inner.count)
+        return Placement.together((rest, mine), len(self._to.node_position))
 
 
 def _nodes_with_pods(reader: Rule | Term) -> Iterable[Ints]:

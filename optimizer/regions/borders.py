@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeVar, assert_never
 
 import numpy as np
@@ -43,8 +44,10 @@ from stowplan.models.problem import (
     Unplaced,
     Violation,
     class_sets,
+    topologies_of,
 )
 from stowplan.optimizer.evaluate.violations import roles
+from stowplan.optimizer.regions.drawing import Division
 
 Reader = Rule | Term
 R = TypeVar("R", bound=Reader)
@@ -55,27 +58,26 @@ class Borders:
 
     Parameters
     ----------
-    region
-        ``[n]`` the region of each node.
-    regions
-        How many there are.
     now
         A placement, of which every region has the pods on its nodes.
     shape
         Number of classes and of nodes.
-    seed
-        Decides who owns what.
     """
 
-    def __init__(self, region: Ints, regions: int, now: Placement, shape: tuple[int, int], seed: int) -> None:
-        self._region, self._shape = region, shape
+    def __init__(self, division: Division, now: Placement, shape: tuple[int, int]) -> None:
+        self._region, self._shape = division.region, shape
         # [c, r] whether a region has pods of a class.
-        self._present: Bools = np.zeros((shape[0], regions), dtype=np.bool_)
-        self._present[now.cls, region[now.node]] = True
-        self._drawn = np.random.default_rng(seed).integers(1 << 31, size=shape[0])
+        self._present: Bools = np.zeros((shape[0], division.regions), dtype=np.bool_)
+        self._present[now.cls, division.region[now.node]] = True
+        self._drawn = np.random.default_rng(division.seed).integers(1 << 31, size=shape[0])
         self._known: dict[int, tuple[Topology, bool, bool]] = {}
         self._complete: dict[int, tuple[Topology, Topology]] = {}
-        self._by_node = Topology("node", np.arange(shape[1]), tuple(map(str, range(shape[1]))))
+
+    @cached_property
+    def _by_node(self) -> Topology:
+        """Each node as a domain."""
+        nodes = self._shape[1]
+        return Topology("node", np.arange(nodes), tuple(map(str, range(nodes))))
 
     def crosses(self, reader: Reader) -> bool:
         """Whether several regions have a say in it."""
@@ -118,13 +120,12 @@ class Borders:
         here
             The pods of the region.
         """
-        topologies: Sequence[Topology] = getattr(reader, "topologies", None) or (reader.topology,)  # type: ignore[union-attr]
         groups: Sequence[Ints] = class_sets(reader)
         if isinstance(reader, Attract | Repel | Pair):
             groups = roles(reader.seekers, reader.targets)
         for group in groups:
             pods = here.where(np.isin(here.cls, group))
-            for topology in topologies if len(pods.cls) else ():
+            for topology in topologies_of(reader) if len(pods.cls) else ():
                 every = self._with_the_rest(topology)
                 count = every.pods(pods)
                 most = int(count.max(initial=0))

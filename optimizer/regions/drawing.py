@@ -7,9 +7,37 @@ same share of what is to be gained, and the same prices as the whole: then an op
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Division:
+    """How the nodes of a placement are divided.
+
+    Parameters
+    ----------
+    region
+        ``[n]`` the region of each node.
+    regions
+        How many there are.
+    seed
+        Decides which region owns what crosses borders.
+    violated
+        The rules that the placement violates, as pods did at the start.
+    budgets
+        For each limit on moves, by its number among the rules, how many each region may make.
+    """
+
+    region: Ints
+    regions: int
+    seed: int
+    violated: frozenset[int]
+    budgets: Mapping[int, Ints]
 
 
 def dealt(cost: Floats, regions: int, rng: np.random.Generator) -> Ints:

@@ -22,7 +22,8 @@ from stowplan.optimizer.processes import WorkerDiedError
 from stowplan.optimizer.rearrangement.model_builder import suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.rearrangement.walking import walk
-from stowplan.optimizer.regions.region import Division, Region
+from stowplan.optimizer.regions.drawing import Division
+from stowplan.optimizer.regions.region import Region
 from stowplan.optimizer.run import KnownBound
 
 LATE, LEAST_LATE = 0.1, 1.0

@@ -17,10 +17,10 @@ from stowplan.optimizer.lns.lns import OperatorState
 from stowplan.optimizer.parts.elsewhere import SolveAlone
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.regions.budgets import budgets, limits_any_moves
-from stowplan.optimizer.regions.drawing import dealt
+from stowplan.optimizer.regions.drawing import Division, dealt
 from stowplan.optimizer.regions.elsewhere import RegionsElsewhere
 from stowplan.optimizer.regions.parameters import RegionParameters
-from stowplan.optimizer.regions.region import Division, joined
+from stowplan.optimizer.regions.region import joined
 from stowplan.optimizer.run import Run
 
 NAME = "regions in the cluster"
@@ -151,9 +151,8 @@ class RegionEngine:
         for note in elsewhere.notes:
             run.note(note)
         together = joined(now, region, answers, len(region))
-        if not run.evaluator.evaluate(together).legal:
-            together = self._legal(now, region, answers, elsewhere)
-        run.offer(together, NAME)
+        if not run.offer(together, NAME, trusted=False) and not run.evaluator.evaluate(together).legal:
+            run.offer(self._legal(now, region, answers, elsewhere), NAME)
         return len(answers) == regions
 
     def _legal(
@@ -172,11 +171,10 @@ class RegionEngine:
     def _anew(self, tier: int) -> Placement | None:
         """Return today's placement, with pods that were let in where they are; none if that is worse above a tier."""
         run, problem = self._run, self._run.evaluator.problem
-        start, best, nodes = problem.start, run.best, len(problem.nodes)
+        start, best = problem.start, run.best
         waiting = start.placed(len(problem.classes)) < problem.size
         parts = start.where(~waiting[start.cls]), best.where(waiting[best.cls])
-        key = np.concatenate([part.cls * nodes + part.node for part in parts])
-        placement = Placement.summed(key, np.concatenate([part.count for part in parts]), nodes)
+        placement = Placement.together(parts, len(problem.nodes))
         found = run.evaluator.evaluate(placement)
         return placement if found.legal and found.values[:tier] <= run.values[:tier] else None
 

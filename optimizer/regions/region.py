@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,33 +27,9 @@ from stowplan.models.problem import (
     dense_columns,
 )
 from stowplan.optimizer.regions.borders import Borders, Others, Reader
+from stowplan.optimizer.regions.drawing import Division
 
 BACK = Origin("moves", "pods that come back")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Division:
-    """How the nodes of a placement are divided.
-
-    Parameters
-    ----------
-    region
-        ``[n]`` the region of each node.
-    regions
-        How many there are.
-    seed
-        Decides which region owns what crosses borders.
-    violated
-        The rules that the placement violates, as pods did at the start.
-    budgets
-        For each limit on moves, by its number among the rules, how many each region may make.
-    """
-
-    region: Ints
-    regions: int
-    seed: int
-    violated: frozenset[int]
-    budgets: Mapping[int, Ints]
 
 
 class Region:
@@ -86,7 +62,7 @@ class Region:
         self._as_away = np.full(len(whole.classes), -1)
         self._as_away[to.classes[self._away]] = np.flatnonzero(self._away)
         self._here, self._others = here, Others(others, self._nodes)
-        self._borders = Borders(division.region, division.regions, now, whole.shape, division.seed)
+        self._borders = Borders(division, now, whole.shape)
         vacant = whole.start.beyond(now, len(whole.nodes))
         self._vacant = vacant.where(self._nodes[vacant.node] & (gone > 0)[vacant.cls])
         placed = self._inside(self._home, away)
@@ -214,6 +190,4 @@ def joined(now: Placement, region: Ints, answers: Mapping[int, Placement], nodes
     answers
         By region, entries of the whole.
     """
-    parts = (now.where(~np.isin(region[now.node], list(answers))), *answers.values())
-    cls, node, count = (np.concatenate([getattr(part, name) for part in parts]) for name in ("cls", "node", "count"))
-    return Placement.summed(cls * nodes + node, count, nodes)
+    return Placement.together((now.where(~np.isin(region[now.node], list(answers))), *answers.values()), nodes)

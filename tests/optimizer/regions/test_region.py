@@ -10,8 +10,8 @@ from stowplan.models.problem import Attract, Capacity, Held, MovePeak, Placement
 from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.regions.budgets import budgets
-from stowplan.optimizer.regions.drawing import dealt
-from stowplan.optimizer.regions.region import Division, Region, joined
+from stowplan.optimizer.regions.drawing import Division, dealt
+from stowplan.optimizer.regions.region import Region, joined
 from tests.support.cases import cases, count
 from tests.support.choices import Choices, drawn
 from tests.support.problems import WHERE, affinity_problems, random_legal_move
