@@ -3,9 +3,10 @@
 ``python -m benchmarks.ray_workers [NODES] [--workers 1 2 4] [--seconds 60] [--seed 7]``: a cluster of ``stowplan
 generate`` with ten pods a node, objective ``balance``, solved by as many processes of this machine, and by a real Ray
 cluster on it whose nodes have one processor each. Printed are the last tier's value and bound, the jobs done, by second
-of the time in which there were jobs, the coordinator's share of that time, and the most that Ray's object stores held.
-A worker's seconds for a job over the coordinator's are the number of workers that it can keep busy. Processors that the
-machine does not have are shared, so this number holds and the speed does not.
+of the time in which there were jobs, the processor seconds of workers by second of the whole, the coordinator's share
+of the time in which there were jobs, and the most that Ray's object stores held. Workers' seconds for jobs over the
+coordinator's are the number of workers that it can keep busy. Processors that the machine does not have are shared, so
+this number holds and the speed does not.
 """
 
 from __future__ import annotations
@@ -61,16 +62,17 @@ def in_ray(compiled: Compiled, workers: int, seconds: float) -> str:
         with watched_store() as most:
             backend = RayBackend(cluster.address, workers=workers)
             value = solved(compiled, Options(seconds), backend)
-        counts = backend.counts
+        counts, worked = backend.counts, backend.cluster.worked
         backend.close()
         leave()
     if not counts.done or not counts.seconds:
         return f"{value}; no jobs; store {most[0]} MiB"
-    own = counts.coordination * counts.seconds / counts.done
-    theirs = workers * (counts.seconds - counts.coordination * counts.seconds) / counts.done
+    own = counts.coordination * counts.seconds
+    theirs = workers * (counts.seconds - own)
     busy = f"{theirs / own:.0f} workers" if own else "any number of workers"
     return (
         f"{value}; {counts.done} jobs in {counts.seconds:.0f} s, {counts.done / counts.seconds:.2f} a second, "
+        f"{worked / seconds:.2f} processors at work; "
         f"{counts.dropped} dropped; coordinator {counts.coordination:.0%}: keeps {busy} busy; store {most[0]} MiB"
     )
 

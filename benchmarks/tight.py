@@ -30,7 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=60)
     parser.add_argument("--pods", type=int, default=600, help="besides those of DaemonSets (default: %(default)s)")
-    parser.add_argument("--fill", type=float, default=0.97, help="share of the CPU requested (default: %(default)s)")
+    parser.add_argument(
+        "--fill", type=float, default=0.97, help="share requested of what is scarce (default: %(default)s)"
+    )
+    parser.add_argument("--scarce", choices=("cpu", "memory"), default="cpu", help="(default: %(default)s)")
     parser.add_argument("--clusters", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0, help="of the first cluster")
     parser.add_argument("--objective", default="balance")
@@ -41,10 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     behind = ahead = 0
     sums: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     for seed in range(given.seed, given.seed + given.clusters):
-        snapshot = synthetic_snapshot(given.nodes, given.pods, seed, fill=given.fill)
+        snapshot = synthetic_snapshot(given.nodes, given.pods, seed, fill=given.fill, scarce=given.scarce)
         settings = Settings(objective=given.objective, max_moves=given.max_moves)
         if given.fit:
             waiting = [pod.key for pod in snapshot.pods if not pod.node_name and not pod.finished]
+            if not waiting:
+                print(f"seed {seed}: no pod waits", flush=True)
+                continue
             settings = admitting(settings, snapshot, waiting)
         compiled = make_problem(snapshot, settings)
         names = [tier.name for tier in compiled.problem.tiers]

@@ -13,7 +13,7 @@ import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from stowplan.instances.completeness import ASKED, statement_of
 from stowplan.instances.documents import Document
@@ -21,6 +21,7 @@ from stowplan.instances.manifests import read_snapshot
 from stowplan.models.snapshot import Snapshot
 
 Manifest = dict[str, Any]
+Scarce = Literal["cpu", "memory"]
 
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
@@ -57,6 +58,8 @@ DAEMONS = (
     ("log-agent", 100, 256, 0),
 )
 PRIORITIES = {"low": -10, "default": 0, "high": 1000}
+MEMORY_PER_CPU: dict[Scarce, tuple[float, ...]] = {"cpu": (1.0, 2.0, 4.0, 6.0), "memory": (2.0, 4.0, 8.0, 12.0)}
+"""What workloads ask for, in MiB per millicore, each as often as another; nodes have about 3.5."""
 
 
 @dataclass(slots=True)
@@ -102,7 +105,7 @@ class _App:
         return f"{self.namespace}/{self.name}"
 
 
-def generate(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.65) -> Manifest:
+def generate(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.65, scarce: Scarce = "cpu") -> Manifest:
     """Return a cluster as one ``List`` of manifests.
 
     Parameters
@@ -110,9 +113,11 @@ def generate(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.65) -> Man
     nodes, pods
         How many; DaemonSet pods come on top.
     fill
-        Share of the cluster's CPU that the pods request, about.
+        Share of the cluster's CPU, or memory, that the pods request, about.
+    scarce
+        Of which resource the pods request that share. Of the other they request less.
     """
-    rng = random.Random(f"{nodes}/{pods}/{seed}/{fill}")
+    rng = random.Random(f"{nodes}/{pods}/{seed}/{fill}" + (f"/{scarce}" if scarce != "cpu" else ""))
     rooms = list(_rooms(rng, nodes))
     items = [_node(room) for room in rooms] + [_csi_node(room) for room in rooms]
     items += [_object("v1", "Namespace", _meta(rng, team, labels={"team": team})) for team in TEAMS]
@@ -122,16 +127,16 @@ def generate(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.65) -> Man
     ]
     items.append(_storage_class(rng))
     items += _daemon_sets(rng, rooms)
-    mean_cpu = max(50, int(sum(room.cpu for room in rooms if not room.gpu) * fill / max(1, pods)))
+    mean_cpu = max(50, int(_cpu(rooms, scarce) * fill / max(1, pods)))
     history: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for app in _apps(rng, pods, mean_cpu):
+    for app in _apps(rng, pods, mean_cpu, MEMORY_PER_CPU[scarce]):
         items += _workload(rng, app)
         items += _pods(rng, app, rooms, history)
     metadata = {"annotations": {ASKED: statement_of(items)}}
     return {"apiVersion": "v1", "kind": "List", "metadata": metadata, "items": items}
 
 
-def synthetic_snapshot(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.65) -> Snapshot:
+def synthetic_snapshot(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.65, scarce: Scarce = "cpu") -> Snapshot:
     """Return a synthetic cluster as a snapshot, read the way a dump is.
 
     Parameters
@@ -141,10 +146,21 @@ def synthetic_snapshot(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.
     seed
         Seed of all random choices.
     fill
-        Share of the nodes' CPU that pods request, approximately.
+        Share of the nodes' CPU, or memory, that pods request, approximately.
+    scarce
+        Of which resource they request that share.
     """
-    data = json.dumps(generate(nodes, pods, seed, fill=fill)).encode()
+    data = json.dumps(generate(nodes, pods, seed, fill=fill, scarce=scarce)).encode()
     return read_snapshot(iter([Document(f"synthetic {nodes}x{pods} seed {seed}", data)]))
+
+
+def _cpu(rooms: list[_Room], scarce: Scarce) -> float:
+    """Return how much CPU (millicores) pods request that fill all ordinary nodes with what is scarce."""
+    ordinary = [room for room in rooms if not room.gpu]
+    if scarce == "cpu":
+        return sum(room.cpu for room in ordinary)
+    ratios = MEMORY_PER_CPU[scarce]
+    return sum(room.memory for room in ordinary) * len(ratios) / sum(ratios)
 
 
 # -- nodes ----------------------------------------------------------------------------------------------------
@@ -197,7 +213,7 @@ def _storage_class(rng: random.Random) -> Manifest:
 # -- workloads ------------------------------------------------------------------------------------------------
 
 
-def _apps(rng: random.Random, pods: int, mean_cpu: int) -> Iterator[_App]:
+def _apps(rng: random.Random, pods: int, mean_cpu: int, ratios: tuple[float, ...]) -> Iterator[_App]:
     left, number, caches = pods, 0, dict.fromkeys(TEAMS, "")
     while left > 0:
         number += 1
@@ -207,7 +223,7 @@ def _apps(rng: random.Random, pods: int, mean_cpu: int) -> Iterator[_App]:
             left, {"database": 3, "ingress": 3, "training": 2}.get(kind) or rng.choice((1, 2, 2, 3, 4, 6, 8, 12, 20))
         )
         cpu = max(10, int(mean_cpu * rng.choice((0.2, 0.4, 0.7, 1.0, 1.5, 2.5)))) // 10 * 10
-        memory = max(32, int(cpu * rng.choice((1.0, 2.0, 4.0, 6.0)))) // 32 * 32
+        memory = max(32, int(cpu * rng.choice(ratios))) // 32 * 32
         name = f"{kind}-{number}"
         app = _App(
             name, team, "Deployment", replicas, cpu, memory, priority=rng.choice(("low", "default", "default", "high"))

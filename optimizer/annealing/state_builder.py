@@ -30,6 +30,7 @@ from stowplan.models.problem import (
     Unplaced,
     Violation,
 )
+from stowplan.optimizer.annealing.choices import choices
 from stowplan.optimizer.annealing.kernel import layout as at
 from stowplan.optimizer.annealing.kernel.moves import place_all
 from stowplan.optimizer.annealing.kernel.recount import assess
@@ -144,7 +145,8 @@ class _StateBuilder:
         head[at.H_MOVE_LIMIT] = NO_BUDGET if problem.move_limit is None else problem.move_limit
         rows = cls.table()
         delta = self._identities(rows)
-        mask, choice = self._allowed(rows)
+        mask = self._allowed(rows)
+        choice, rows[:, at.C_CHOICE], rows[:, at.C_CHOICE_END] = self._choices(mask, rows[:, at.C_ALLOW])
         relations = Relations(self.evaluator, self.add_curves)
         member, costed = relations.members(rows)
         participants = relations.participants()
@@ -401,23 +403,22 @@ class _StateBuilder:
         rows[start.cls[~several], at.C_HOME] = start.node[~several]
         return delta
 
-    def _allowed(self, rows: Ints) -> tuple[NDArray[np.int16], Ints]:
-        """Combine all `Allow` rules: number of rules that forbid a node, and the open nodes, by distinct row."""
+    def _allowed(self, rows: Ints) -> NDArray[np.int16]:
+        """Combine all `Allow` rules: number of rules that forbid a node, by distinct row."""
         nodes = len(self.evaluator.problem.nodes)
         rules = [rule for rule, _ in self._rules(Allow)]
         if not rules:
-            rows[:, at.C_CHOICE_END] = nodes
-            return np.zeros((1, nodes), dtype=np.int16), np.arange(nodes)
+            return np.zeros((1, nodes), dtype=np.int16)
         combined, row = np.unique(np.stack([rule.row for rule in rules], axis=1), axis=0, return_inverse=True)
         mask = np.zeros((len(combined), nodes), dtype=np.int16)
         for i, rule in enumerate(rules):
             mask += ~rule.mask[combined[:, i]]
         rows[:, at.C_ALLOW] = row.reshape(-1)
-        which, choice = np.nonzero(mask == 0)
-        ends = np.searchsorted(which, np.arange(len(combined) + 1))
-        rows[:, at.C_CHOICE] = ends[rows[:, at.C_ALLOW]]
-        rows[:, at.C_CHOICE_END] = ends[rows[:, at.C_ALLOW] + 1]
-        return mask, np.concatenate([choice, [0]])
+        return mask
+
+    def _choices(self, mask: NDArray[np.int16], row: Ints) -> tuple[Ints, Ints, Ints]:
+        problem = self.evaluator.problem
+        return self.evaluator.once("nodes that classes can draw", lambda: choices(problem, mask == 0, row))
 
 
 class Table:

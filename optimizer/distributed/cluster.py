@@ -58,6 +58,11 @@ class Cluster:
     ------
     InputError
         If the cluster cannot be used.
+
+    Attributes
+    ----------
+    worked
+        Processor seconds of all jobs that were answered.
     """
 
     def __init__(self, address: str | None, most: int | None, processors: int) -> None:
@@ -75,6 +80,7 @@ class Cluster:
         self._failed_starts = 0
         self._seen = time.monotonic()
         self._closed = False
+        self.worked = 0.0
         self._wanted = self._processors()
         self._actor = self._ray.remote(num_cpus=1, max_concurrency=2)(Worker)
         self._hire()
@@ -194,7 +200,7 @@ class Cluster:
         job, actor = self._running.pop(reference)
         self._seen = time.monotonic()
         try:
-            found = self._ray.get(reference)
+            found, worked = self._ray.get(reference)
         except errors.RayTaskError as error:
             self._idle.append(actor)
             job.future.set_exception(error.cause if isinstance(error.cause, Exception) else error)
@@ -204,6 +210,7 @@ class Cluster:
             job.future.set_exception(WorkerDiedError("a worker in the Ray cluster was lost"))
         else:
             self._idle.append(actor)
+            self.worked += worked
             job.future.set_result(found)
 
     def _hire(self) -> None:

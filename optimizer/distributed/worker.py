@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,9 +23,14 @@ class Worker:
         """Return the process id, by which it is known that the worker has begun."""
         return os.getpid()
 
-    def do(self, group: str, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-        """Return ``function(stop, *args, **keywords)``; what it needs from the object store has been fetched."""
-        return function(self._stop_of(group), *args, **keywords)
+    def do(self, group: str, function: Callable[..., Any], *args: Any, **keywords: Any) -> tuple[Any, float]:
+        """Return ``function(stop, *args, **keywords)``, and the processor time of it in seconds.
+
+        What it needs from the object store has been fetched.
+        """
+        began = time.process_time()
+        found = function(self._stop_of(group), *args, **keywords)
+        return found, time.process_time() - began
 
     def tell_to_stop(self, group: str) -> None:
         """Ask the jobs of a group to come to an end."""

@@ -76,6 +76,11 @@ class RegionsElsewhere:
         """Count an answer that did not go together with the others."""
         self._backend.counts.dropped += 1
 
+    def spent(self, seconds: float, waited: float) -> None:
+        """Count how long a round took, and for how much of it nothing was to be done with regions."""
+        self._backend.counts.seconds += seconds
+        self._backend.counts.waited += waited
+
     def begin(
         self, now: Placement, division: Division, tier: int, deadline: Deadline, turn: int, temperature: float
     ) -> Round:

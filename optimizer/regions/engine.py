@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -131,6 +132,7 @@ class RegionEngine:
             Where to begin, if not at the best placement.
         """
         run, problem = self._run, self._run.evaluator.problem
+        began = time.monotonic()
         now = run.best if anew is None else anew
         region = dealt(Features(self._state().shared(tier), now).node_cost, regions, self._rng)
         division = Division(
@@ -142,17 +144,20 @@ class RegionEngine:
         )
         temperature = self._parameters.later_temperature if anew is None else 1.0
         with elsewhere.begin(now, division, tier, deadline, turn, temperature) as under_way:
+            handed = time.monotonic()
             if self.bounded.get(tier) != run.values[:tier]:
                 self._bound(tier, deadline.remaining / max(run.left, deadline.remaining))
                 if run.has_bound(tier):
                     self.bounded[tier] = run.values[:tier]
             with run.stage(NAME, min(1.0, deadline.remaining / max(run.left, 1e-9)), tier) as watched:
                 answers = dict(under_way.answers(deadline, lambda: run.closed or watched.stop.is_set()))
+            answered = time.monotonic()
         for note in elsewhere.notes:
             run.note(note)
         together = joined(now, region, answers, len(region))
         if not run.offer(together, NAME, trusted=False) and not run.evaluator.evaluate(together).legal:
             run.offer(self._legal(now, region, answers, elsewhere), NAME)
+        elsewhere.spent(time.monotonic() - began, answered - handed)
         return len(answers) == regions
 
     def _legal(

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic import BaseModel
+from rich.markup import escape
 from typer.models import OptionInfo
 
 from stowplan.models.command_line import Option
@@ -246,7 +247,7 @@ def _parameter(name: str, base: Any, notes: list[Any], option: Option, default: 
         kind, default = base, not default if option.negated else default
     info = typer.Option(
         *(option.flags or (option.flag(name),)),
-        help=option.help,
+        help=escape(option.help),
         metavar=option.metavar,
         show_default=option.show_default,
         rich_help_panel=option.panel,

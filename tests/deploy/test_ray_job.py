@@ -1,12 +1,15 @@
 """The RayJob: fields that KubeRay knows, pods that Kubernetes accepts, and a command that there is.
 
-The schema that KubeRay publishes comes with its operator, and is not at hand here. The fields below were written down
-from its API ``ray.io/v1`` (``ray-operator/apis/ray/v1``) with their types; pod templates are validated with the schema
-of Kubernetes.
+The schema that KubeRay publishes is a megabyte that comes with its operator, and no package of a registry holds it. The
+fields below were written down from its API ``ray.io/v1`` (``ray-operator/apis/ray/v1``) with their types; pod templates
+are validated with the schema of Kubernetes. Where `DEFINITION` names a file with the published
+``CustomResourceDefinition``, the whole is validated with that too.
 """
 
 from __future__ import annotations
 
+import copy
+import os
 import re
 import shlex
 import tomllib
@@ -17,11 +20,13 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from tests.support.custom_resources import mistakes
 from tests.support.pod_security import offences
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "ray"
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+DEFINITION = "STOWPLAN_KUBERAY_DEFINITION"
 
 JOB: dict[str, type] = {
     "activeDeadlineSeconds": int,
@@ -76,9 +81,13 @@ WORKERS: dict[str, type] = {
 }
 
 
+def manifest() -> dict[str, Any]:
+    return dict(yaml.safe_load((FOLDER / "rayjob.yaml").read_text()))
+
+
 @pytest.fixture
 def spec() -> dict[str, Any]:
-    job = yaml.safe_load((FOLDER / "rayjob.yaml").read_text())
+    job = manifest()
     assert (job["apiVersion"], job["kind"]) == ("ray.io/v1", "RayJob")
     return dict(job["spec"])
 
@@ -108,6 +117,50 @@ def test_kuberay_knows_every_field(spec: dict[str, Any]) -> None:
         assert all(type(value) is str for value in group["rayStartParams"].values())
     assert all({"groupName", "minReplicas", "maxReplicas"} <= group.keys() for group in cluster["workerGroupSpecs"])
     assert spec["submissionMode"] in {"K8sJobMode", "HTTPMode", "InteractiveMode"}
+
+
+def test_the_published_definition_accepts_it() -> None:
+    if DEFINITION not in os.environ:
+        pytest.skip(f"{DEFINITION} does not name KubeRay's ray.io_rayjobs.yaml, which no registry of packages has")
+    definition = yaml.safe_load(Path(os.environ[DEFINITION]).read_text())
+    assert mistakes(definition, manifest()) == []
+    wrong = copy.deepcopy(manifest())
+    wrong["spec"]["rayClusterSpec"]["headGroupSpec"]["rayStartParam"] = {}
+    assert [mistake.partition(":")[0] for mistake in mistakes(definition, wrong)] == [
+        "spec.rayClusterSpec.headGroupSpec"
+    ]
+
+
+def test_a_definition_refuses_what_it_does_not_know() -> None:
+    quantity = {"anyOf": [{"type": "integer"}, {"type": "string"}], "pattern": "^[0-9]+$"}
+    spec = {
+        "type": "object",
+        "properties": {
+            "image": {"type": "string"},
+            "size": {**quantity, "x-kubernetes-int-or-string": True},
+            "note": {"type": "string", "nullable": True},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        },
+        "required": ["image"],
+    }
+    schema = {"type": "object", "properties": {"apiVersion": {}, "kind": {}, "spec": spec}}
+    versions = [{"name": "v1", "served": True, "schema": {"openAPIV3Schema": schema}}]
+    definition = {"spec": {"group": "example.com", "names": {"kind": "Box"}, "versions": versions}}
+
+    def said(**spec: Any) -> list[str]:
+        return mistakes(definition, {"apiVersion": "example.com/v1", "kind": "Box", "metadata": {"x": 1}, "spec": spec})
+
+    assert said(image="a", size=3, note=None, labels={"b": "c"}, any={"d": 1}) == []
+    assert said(image="a", size="4") == []
+    assert said(image="a", size="four") != []
+    assert said(size=3) != []
+    assert said(image=None) != []
+    assert said(image="a", imagee="b") != []
+    assert said(image="a", labels={"b": 1}) != []
+    other = {"apiVersion": "example.com/v2", "kind": "Box", "spec": {"image": "a"}}
+    assert mistakes(definition, other) == ["apiVersion: the definition serves v1"]
+    assert mistakes(definition, {**other, "kind": "Bag"}) != []
 
 
 @pytest.mark.parametrize("release", ["1.29", "1.36"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -63,6 +64,15 @@ def paint(
 ) -> None:
     """Paint."""
     seen.append((where, first, look, last))
+
+
+class Bracketed(Arguments):
+    color: Annotated[str, Option("Needs paint[oil], or red[:SHADE].", "Look")] = ""
+
+
+@grouped
+def choose(look: Bracketed) -> None:
+    """Choose."""
 
 
 @grouped
@@ -140,6 +150,14 @@ def test_what_is_left_out_is_no_option() -> None:
     with pytest.raises(typer.TyperException) as refused:
         run(show, "--secret", "2")
     assert "--secret" in refused.value.format_message()
+
+
+def test_help_says_what_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    app = typer.Typer()
+    app.command()(choose)
+    app(["--help"], standalone_mode=False)
+    shown = re.sub(r"[\s│]+", "", capsys.readouterr().out)
+    assert "Needspaint[oil],orred[:SHADE]." in shown
 
 
 def test_only_some_fields() -> None:

@@ -15,7 +15,7 @@ from stowplan.models.settings import Settings
 
 @grouped
 def demo(
-    options: Annotated[Options, only("time_limit", time_limit=15.0)],
+    options: Annotated[Options, only("time_limit", "backend", time_limit=15.0)],
     node_map: NodeMap = False,
     report: opt.Report = None,
     output: opt.Output = Format.TABLE,

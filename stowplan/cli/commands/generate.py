@@ -12,8 +12,10 @@ from stowplan.models.options import Options
 Nodes = Annotated[int, typer.Option("--nodes", min=1, max=100_000, help="Number of nodes.")]
 Pods = Annotated[int, typer.Option("--pods", min=0, max=1_000_000, help="Number of pods, not counting DaemonSets.")]
 Fill = Annotated[
-    float, typer.Option("--fill", min=0.01, max=2.0, help="Approximate share of the CPU that the pods request.")
+    float,
+    typer.Option("--fill", min=0.01, max=2.0, help="Approximate share of the CPU (memory) that the pods request."),
 ]
+Memory = Annotated[bool, typer.Option("--memory", help="Pods request that share of the memory; of the CPU, less.")]
 
 
 @grouped
@@ -23,10 +25,11 @@ def generate(
     pods: Pods = 1000,
     options: Annotated[Options, only("seed")],
     fill: Fill = 0.65,
+    memory: Memory = False,
 ) -> None:
     """Print a synthetic cluster as kubectl would print a real one."""
     import json
 
     from stowplan.instances.synthetic import generate
 
-    print(json.dumps(generate(nodes, pods, options.seed, fill=fill)))
+    print(json.dumps(generate(nodes, pods, options.seed, fill=fill, scarce="memory" if memory else "cpu")))

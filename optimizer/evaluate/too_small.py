@@ -1,0 +1,45 @@
+"""Nodes that are too small for a pod of a class, whatever else is on them: no search needs to try those."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import Capacity, Problem
+
+
+def somewhere_too_large(problem: Problem) -> Ints:
+    """Return the classes for which some node is too small."""
+    found = np.zeros(len(problem.classes), dtype=np.bool_)
+    for rule, room in _rooms(problem):
+        found |= rule.demand > room.min(initial=np.iinfo(np.int64).max)
+    return np.flatnonzero(found)
+
+
+def too_small(problem: Problem, cls: Ints) -> Bools:
+    """``[K, N]`` whether a node is too small for a pod of each given class.
+
+    Pods that started on a node hold what stays charged there wherever they go, and so leave no room for others. Pods of
+    a class may come back where it started.
+    """
+    found = np.zeros((len(cls), len(problem.nodes)), dtype=np.bool_)
+    for rule, room in _rooms(problem):
+        found |= rule.demand[cls][:, None] > room[None, :]
+    start = problem.start
+    position = np.full(len(problem.classes), -1, dtype=np.int64)
+    position[cls] = np.arange(len(cls))
+    there = position[start.cls] >= 0
+    found[position[start.cls[there]], start.node[there]] = False
+    return found
+
+
+def _rooms(problem: Problem) -> Iterator[tuple[Capacity, Ints]]:
+    """Yield the capacities in which no pod makes room, each with ``[N]`` the most that one pod can ask for."""
+    for rule in problem.rules:
+        if isinstance(rule, Capacity) and (rule.demand >= 0).all():
+            room = np.maximum(0, rule.free)
+            if rule.held_on_source:
+                room -= problem.start.per_node(len(problem.nodes), rule.demand)
+            yield rule, room
