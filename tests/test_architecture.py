@@ -52,7 +52,7 @@ FLOORS = {
     ),
     "instances/suites": "numbers suite published packing triplets roadef openb priority_matters opening",
     "optimizer/annealing": (
-        "kernel parameters budgets violations relation_builder schedule sampling state_builder anneal"
+        "kernel parameters budgets violations choices relation_builder schedule sampling state_builder anneal"
     ),
     "optimizer/rearrangement": "kernel parameters queue model_builder division walking engine",
     "optimizer/reconfiguration": "kernel parameters chain way",

@@ -206,8 +206,7 @@ class FinalStateBound:
         """Raise the bound until time is up, or it does not rise any more."""
         chosen = self._parameters
         self._choose_slopes()
-        programmed = math.prod(self._problem.shape) <= chosen.largest_program
-        if programmed:
+        if chosen.programmed(math.prod(self._problem.shape), deadline):
             self._climb(deadline, chosen.first_steps)
             if self._generate(deadline):
                 return self._best

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stowplan.optimizer.deadline import Deadline
+
 
 @dataclass(frozen=True, slots=True)
 class FinalStateParameters:
@@ -15,9 +17,12 @@ class FinalStateParameters:
         Share of the time for the engines that search on the surrogate terms; the long one where a tier above is open.
     bound_share
         Share of what is left then for the bound.
-    split_share, loads_share
-        Share of that for loads and the cost of the final state each by itself, where a tier has both; and the part of
-        it for the loads.
+    beside_seconds, beside_margin, beside_pairs
+        Where the bound is worked on by a process beside the search: seconds that must be left, seconds that it has
+        less than the search, and the most pairs of a class and a node.
+    split_share, short_split_share, loads_share
+        Share of that for loads and the cost of the final state each by itself, where a tier has both, and where there
+        is time for a linear program over patterns besides; and the part of it for the loads.
     prepared
         Pairs of a class and a node that the bound reads in a second: where it has less time than that, it is left out.
     enumerated, enumeration_share
@@ -45,8 +50,9 @@ class FinalStateParameters:
         Steps of the subgradient method, and then of generating patterns, after which the bound is taken as it is.
     first_steps
         Steps of the subgradient method before patterns are generated.
-    largest_program
-        Classes times nodes above which there is no linear program over patterns, only the subgradient method.
+    largest_program, pairs_a_second, most_pairs
+        Classes times nodes above which there is no linear program over patterns, only the subgradient method; how many
+        more there may be by second of the time, and in all.
     toward_master
         How far to go from the best multipliers to those of the master.
     rounds
@@ -56,7 +62,11 @@ class FinalStateParameters:
     surrogate_share: float = 0.35
     long_surrogate_share: float = 0.6
     bound_share: float = 0.35
+    beside_seconds: float = 5.0
+    beside_margin: float = 0.5
+    beside_pairs: int = 4_000_000
     split_share: float = 0.6
+    short_split_share: float = 0.2
     loads_share: float = 0.6
     prepared: int = 300_000
     enumerated: int = 4_000
@@ -77,5 +87,12 @@ class FinalStateParameters:
     most_steps: int = 600
     first_steps: int = 60
     largest_program: int = 8_000
+    pairs_a_second: float = 1_400.0
+    most_pairs: int = 40_000
     toward_master: float = 0.3
     rounds: int = 10
+
+    def programmed(self, pairs: int, deadline: Deadline) -> bool:
+        """Whether there is time for a linear program over patterns of so many pairs of a class and a node."""
+        seconds = 0.0 if deadline.deterministic else deadline.remaining
+        return pairs <= max(self.largest_program, min(self.pairs_a_second * seconds, self.most_pairs))

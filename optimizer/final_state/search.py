@@ -54,8 +54,8 @@ class FinalStateSearch:
         self._unsaid: Placement | None = None
         self._changes: list[int] = []
 
-    def run(self, deadline: Deadline) -> None:
-        """Search until time is up, cooling down."""
+    def run(self, deadline: Deadline, enough: Callable[[], bool] = lambda: False) -> None:
+        """Search until time is up, cooling down; ``enough`` is asked now and then whether to end before."""
         parameters, rng = self._parameters, self._random
         limit = int(parameters.trials * deadline.seconds) if deadline.deterministic else 0
         tries, said = 0, time.monotonic()
@@ -64,6 +64,8 @@ class FinalStateSearch:
             if time.monotonic() - said > parameters.pause:
                 self._say()
                 said = time.monotonic()
+                if enough():
+                    return
             placement = self._position.placement
             if not len(placement.cls):
                 return

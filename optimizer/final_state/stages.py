@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 
 from stowplan.models.options import Options
-from stowplan.models.problem import Move, Placement, Tier
+from stowplan.models.problem import Placement
 from stowplan.models.result import Outcome, bound_holds
+from stowplan.optimizer.backend import processors
 from stowplan.optimizer.constructive.descent import Descent
 from stowplan.optimizer.constructive.state import State
 from stowplan.optimizer.constructive.warm_start import warm_start
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.final_state.bound import FinalStateBound, whole
+from stowplan.optimizer.final_state.bounding import BoundBeside, Question, lower_bound
 from stowplan.optimizer.final_state.descent import FinalStateDescent
 from stowplan.optimizer.final_state.enumeration import Enumeration
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.position import Position
 from stowplan.optimizer.final_state.search import FinalStateSearch
-from stowplan.optimizer.final_state.split_bound import split_bound, splits
 from stowplan.optimizer.run import Run
 
 ENUMERATION, DESCENT, SEARCH, BOUND = "enumeration", "final-state descent", "final-state search", "final-state bound"
@@ -59,19 +59,22 @@ class FinalStateStages:
         above = any(run.is_open(earlier) for earlier in range(tier))
         if run.is_open(tier):
             self._descend(chosen.short_descent_share if above else chosen.descent_share)
-        share = chosen.long_surrogate_share if above else chosen.surrogate_share
-        with run.stage("search on surrogates", share, tier) as deadline:
-            # Few moves are best spent by descents; without a limit, annealing finds more where it begins anew.
-            limited = run.evaluator.problem.move_limit is not None
-            more = (run.best,) if limited else ()
-            outcome = steer(replace(self._options, time_limit=deadline.seconds), candidates=(*candidates, *more))
-            run.offer(outcome.placement, "surrogates")
-            self._take_bounds(outcome)
-        if not run.stop.is_set() and run.is_open(tier):
-            # Without time, it is that of the first multipliers.
-            self._bound(self._parameters.bound_share)
-        if not run.over and run.is_open(tier):
-            self._search(1.0)
+        with self._bounding() as beside:
+            share = chosen.long_surrogate_share if above else chosen.surrogate_share
+            with run.stage("search on surrogates", share, tier) as deadline:
+                # Few moves are best spent by descents; without a limit, annealing finds more where it begins anew.
+                limited = run.evaluator.problem.move_limit is not None
+                more = (run.best,) if limited else ()
+                outcome = steer(replace(self._options, time_limit=deadline.seconds), candidates=(*candidates, *more))
+                run.offer(outcome.placement, "surrogates")
+                self._take_bounds(outcome)
+            if beside is None and not run.stop.is_set() and run.is_open(tier):
+                self._bound(self._question(), chosen.bound_share)
+            if not run.over and run.is_open(tier):
+                self._search(lambda: self._take(beside) and not run.is_open(tier))
+            if beside is not None:
+                beside.end()
+                self._take(beside)
 
     def _take_bounds(self, outcome: Outcome) -> None:
         """Take over what is proven of the tiers that have no surrogates, as far as it holds for the incumbent."""
@@ -120,9 +123,35 @@ class FinalStateStages:
                 position, steered = Position(self._steered, problem, self._tier, first), State(self._steered, first)
                 FinalStateDescent(position, steered, self._tier, offered, self._parameters).run(deadline)
 
-    def _search(self, share: float) -> None:
+    def _question(self) -> Question:
+        run, tier = self._run, self._tier
+        reached, value = run.values[:tier], run.values[tier]
+        return Question(run.evaluator.problem, run.upper, tier, reached, run.best, value, self._options.kernels)
+
+    @contextmanager
+    def _bounding(self) -> Iterator[BoundBeside | None]:
+        """Yield what bounds beside the search, if there is a processor for it, time, and not too much to send.
+
+        What holds for the values that earlier tiers have now holds for better ones too.
+        """
+        run, chosen, options = self._run, self._parameters, self._options
+        asked = self._question()
+        spare = not options.deterministic and processors(options.processes) > 1 and run.is_open(self._tier)
+        if spare and run.left >= chosen.beside_seconds and asked.pairs <= chosen.beside_pairs:
+            with BoundBeside(asked, run.left - chosen.beside_margin, chosen) as beside:
+                yield beside
+        else:
+            yield None
+
+    def _take(self, beside: BoundBeside | None) -> bool:
+        """Take the bound, if it is there; return whether it is."""
+        found = None if beside is None else beside.found
+        self._run.raise_bound(self._tier, found, BOUND)
+        return found is not None
+
+    def _search(self, enough: Callable[[], bool]) -> None:
         run = self._run
-        with run.stage(SEARCH, share, self._tier) as deadline:
+        with run.stage(SEARCH, 1.0, self._tier) as deadline:
             search = FinalStateSearch(
                 self._steered,
                 run.evaluator.problem,
@@ -132,43 +161,12 @@ class FinalStateStages:
                 self._parameters,
                 self._options.seed,
             )
-            search.run(deadline)
+            search.run(deadline, enough)
 
-    def _bound(self, share: float) -> None:
-        run, problem = self._run, self._run.evaluator.problem
-        tier = problem.tiers[self._tier]
-        assert tier.final is not None
-        needed = math.prod(problem.shape) / self._parameters.prepared
+    def _bound(self, asked: Question, share: float) -> None:
+        run = self._run
+        needed = asked.pairs / self._parameters.prepared
         if needed > 1 and run.left * share < needed:
             return  # its tables alone would take the time of the search, and more than there is
         with run.stage(BOUND, share, self._tier) as deadline:
-            parts = tier.final.relaxation(problem.start)
-            if splits(problem, self._tier):
-                found = split_bound(
-                    problem,
-                    run.upper,
-                    self._tier,
-                    parts,
-                    run.values[: self._tier],
-                    run.best,
-                    deadline.share(self._parameters.split_share),
-                    self._parameters,
-                    kernels=self._options.kernels,
-                )
-                run.raise_bound(self._tier, found, BOUND)
-            dual = FinalStateBound(
-                problem, tier, parts, run.upper, run.best, run.values[self._tier], self._parameters
-            ).solve(deadline)
-            run.raise_bound(self._tier, whole(dual, run.values[self._tier], _step(tier)), BOUND)
-
-
-def _step(tier: Tier) -> int:
-    """Return a number of which all values of a tier are multiples."""
-    assert tier.final is not None
-    step = tier.final.step
-    for weighted in tier.terms:
-        if isinstance(weighted.term, Move):
-            step = math.gcd(step, *(weighted.weight * weighted.term.cost).tolist())
-        else:
-            return 1
-    return step
+            run.raise_bound(self._tier, lower_bound(asked, deadline, self._parameters), BOUND)
