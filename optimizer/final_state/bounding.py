@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import time
 from concurrent.futures import wait
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.final_state.bound import FinalStateBound, whole
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.split_bound import split_bound, splits
-from stowplan.optimizer.processes import WorkerDiedError, Workers
+from stowplan.optimizer.processes import Workers
 
 LATE = 2.0
 """Seconds that the process has for its answer once it is told to stop."""
@@ -80,6 +81,10 @@ def lower_bound(asked: Question, deadline: Deadline, parameters: FinalStateParam
     return max(found, whole(dual.solve(deadline), asked.value, _step(tier)))
 
 
+class NotSentError(Exception):
+    """A question cannot be sent to a process."""
+
+
 class BoundBeside:
     """A process that bounds while this one searches.
 
@@ -87,11 +92,21 @@ class BoundBeside:
     ----------
     seconds
         How long it may take, its start included.
+
+    Raises
+    ------
+    NotSentError
+        If a problem holds what cannot be sent, such as a scoring plugin that was defined inside a function.
     """
 
     def __init__(self, asked: Question, seconds: float, parameters: FinalStateParameters) -> None:
+        self.asked = asked
         self._workers = Workers(1)
-        self._answer = self._workers.submit(_bound, asked, time.monotonic(), seconds, parameters)
+        try:
+            self._answer = self._workers.submit(_bound, asked, time.monotonic(), seconds, parameters)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:  # pickle raises all of these
+            self._workers.close()
+            raise NotSentError(str(error)) from None
 
     @property
     def pids(self) -> list[int]:
@@ -99,14 +114,14 @@ class BoundBeside:
         return self._workers.pids
 
     @property
+    def failed(self) -> bool:
+        """Whether no bound will come: the process died, or could not read or bound the problem."""
+        return self._answer.done() and self._answer.exception() is not None
+
+    @property
     def found(self) -> int | None:
-        """The bound, once it is there; none before, and none if the process died."""
-        if not self._answer.done():
-            return None
-        try:
-            return self._answer.result()
-        except WorkerDiedError:
-            return None
+        """The bound, once it is there; none before, and none if there will be none."""
+        return self._answer.result() if self._answer.done() and not self.failed else None
 
     def end(self) -> int | None:
         """Tell the process to come to an end, and return its bound, if that comes soon."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from stowplan.optimizer.constructive.descent import Descent
 from stowplan.optimizer.constructive.state import State
 from stowplan.optimizer.constructive.warm_start import warm_start
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.final_state.bounding import BoundBeside, Question, lower_bound
+from stowplan.optimizer.final_state.bounding import BoundBeside, NotSentError, Question, lower_bound
 from stowplan.optimizer.final_state.descent import FinalStateDescent
 from stowplan.optimizer.final_state.enumeration import Enumeration
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
@@ -59,7 +59,9 @@ class FinalStateStages:
         above = any(run.is_open(earlier) for earlier in range(tier))
         if run.is_open(tier):
             self._descend(chosen.short_descent_share if above else chosen.descent_share)
-        with self._bounding() as beside:
+        with ExitStack() as stack:
+            # While a tier above is open, it is not known for which values of it there is to be a bound.
+            beside = None if above else self._begin_beside(stack)
             share = chosen.long_surrogate_share if above else chosen.surrogate_share
             with run.stage("search on surrogates", share, tier) as deadline:
                 # Few moves are best spent by descents; without a limit, annealing finds more where it begins anew.
@@ -68,10 +70,12 @@ class FinalStateStages:
                 outcome = steer(replace(self._options, time_limit=deadline.seconds), candidates=(*candidates, *more))
                 run.offer(outcome.placement, "surrogates")
                 self._take_bounds(outcome)
-            if beside is None and not run.stop.is_set() and run.is_open(tier):
-                self._bound(self._question(), chosen.bound_share)
+            if not run.stop.is_set() and run.is_open(tier) and not (beside and self._serves(beside)):
+                beside = self._begin_beside(stack)
+                if beside is None:
+                    self._bound(chosen.bound_share)
             if not run.over and run.is_open(tier):
-                self._search(lambda: self._take(beside) and not run.is_open(tier))
+                self._search(lambda: beside is not None and self._take(beside))
             if beside is not None:
                 beside.end()
                 self._take(beside)
@@ -128,26 +132,27 @@ class FinalStateStages:
         reached, value = run.values[:tier], run.values[tier]
         return Question(run.evaluator.problem, run.upper, tier, reached, run.best, value, self._options.kernels)
 
-    @contextmanager
-    def _bounding(self) -> Iterator[BoundBeside | None]:
-        """Yield what bounds beside the search, if there is a processor for it, time, and not too much to send.
-
-        What holds for the values that earlier tiers have now holds for better ones too.
-        """
+    def _begin_beside(self, stack: ExitStack) -> BoundBeside | None:
+        """Have a process bound, if there is a processor for it, time to begin, and not too much to send."""
         run, chosen, options = self._run, self._parameters, self._options
         asked = self._question()
         spare = not options.deterministic and processors(options.processes) > 1 and run.is_open(self._tier)
-        if spare and run.left >= chosen.beside_seconds and asked.pairs <= chosen.beside_pairs:
-            with BoundBeside(asked, run.left - chosen.beside_margin, chosen) as beside:
-                yield beside
-        else:
-            yield None
+        if not spare or run.left < chosen.beside_seconds or asked.pairs > chosen.beside_pairs:
+            return None
+        try:
+            return stack.enter_context(BoundBeside(asked, run.left - chosen.beside_margin, chosen))
+        except NotSentError:
+            return None
 
-    def _take(self, beside: BoundBeside | None) -> bool:
-        """Take the bound, if it is there; return whether it is."""
-        found = None if beside is None else beside.found
-        self._run.raise_bound(self._tier, found, BOUND)
-        return found is not None
+    def _serves(self, beside: BoundBeside) -> bool:
+        """Whether its bound, if it comes, holds for the values that the earlier tiers have now."""
+        return not beside.failed and bound_holds(self._run.values[: self._tier], beside.asked.reached)
+
+    def _take(self, beside: BoundBeside) -> bool:
+        """Take the bound, if it is there; return whether it proves the tier."""
+        if beside.found is not None and self._serves(beside):
+            self._run.raise_bound(self._tier, beside.found, BOUND)
+        return not self._run.is_open(self._tier)
 
     def _search(self, enough: Callable[[], bool]) -> None:
         run = self._run
@@ -163,8 +168,8 @@ class FinalStateStages:
             )
             search.run(deadline, enough)
 
-    def _bound(self, asked: Question, share: float) -> None:
-        run = self._run
+    def _bound(self, share: float) -> None:
+        run, asked = self._run, self._question()
         needed = asked.pairs / self._parameters.prepared
         if needed > 1 and run.left * share < needed:
             return  # its tables alone would take the time of the search, and more than there is

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import time
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,8 @@ from stowplan.models.settings import Settings
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.final_state.bounding import BoundBeside, Question, lower_bound
+from stowplan.optimizer.final_state import stages
+from stowplan.optimizer.final_state.bounding import BoundBeside, NotSentError, Question, lower_bound
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.portfolio import solve
 from stowplan.settings.problem import make_problem
@@ -67,6 +70,21 @@ def test_no_bound_comes_of_a_process_that_died() -> None:
             time.sleep(0.05)
         os.kill(beside.pids[0], signal.SIGKILL)
         assert beside.end() is None
+        assert beside.failed
+
+
+def test_what_cannot_be_sent_is_bounded_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = question(12)
+
+    def unsent(_: Question, seconds: float, parameters: FinalStateParameters) -> BoundBeside:
+        mixed: Any = (asked.problem, lambda: None)
+        return BoundBeside(replace(asked, problem=mixed), seconds, parameters)
+
+    with pytest.raises(NotSentError, match="pickle"):
+        unsent(asked, SECONDS, FinalStateParameters())
+    monkeypatch.setattr(stages, "BoundBeside", unsent)
+    tier = solve(asked.problem, Options(time_limit=6, processes=2)).tiers[-1]
+    assert 0 < tier.bound <= tier.value
 
 
 def test_a_search_has_a_bound_from_beside_it() -> None:
