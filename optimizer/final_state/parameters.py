@@ -87,7 +87,7 @@ class FinalStateParameters:
     most_steps: int = 600
     first_steps: int = 60
     largest_program: int = 8_000
-    pairs_a_second: float = 1_400.0
+    pairs_a_second: float = 1_600.0
     most_pairs: int = 40_000
     toward_master: float = 0.3
     rounds: int = 10

@@ -59,26 +59,28 @@ class FinalStateStages:
         above = any(run.is_open(earlier) for earlier in range(tier))
         if run.is_open(tier):
             self._descend(chosen.short_descent_share if above else chosen.descent_share)
+        share = chosen.long_surrogate_share if above else chosen.surrogate_share
+        with run.stage("search on surrogates", share, tier) as deadline:
+            # Few moves are best spent by descents; without a limit, annealing finds more where it begins anew.
+            limited = run.evaluator.problem.move_limit is not None
+            more = (run.best,) if limited else ()
+            outcome = steer(replace(self._options, time_limit=deadline.seconds), candidates=(*candidates, *more))
+            run.offer(outcome.placement, "surrogates")
+            self._take_bounds(outcome)
+        if run.stop.is_set() or not run.is_open(tier):
+            return
         with ExitStack() as stack:
-            # While a tier above is open, it is not known for which values of it there is to be a bound.
-            beside = None if above else self._begin_beside(stack)
-            share = chosen.long_surrogate_share if above else chosen.surrogate_share
-            with run.stage("search on surrogates", share, tier) as deadline:
-                # Few moves are best spent by descents; without a limit, annealing finds more where it begins anew.
-                limited = run.evaluator.problem.move_limit is not None
-                more = (run.best,) if limited else ()
-                outcome = steer(replace(self._options, time_limit=deadline.seconds), candidates=(*candidates, *more))
-                run.offer(outcome.placement, "surrogates")
-                self._take_bounds(outcome)
-            if not run.stop.is_set() and run.is_open(tier) and not (beside and self._serves(beside)):
-                beside = self._begin_beside(stack)
-                if beside is None:
-                    self._bound(chosen.bound_share)
+            # Surrogates have all processors; what follows is the search of one.
+            beside = self._begin_beside(stack)
+            if beside is None:
+                self._bound(chosen.bound_share)
             if not run.over and run.is_open(tier):
                 self._search(lambda: beside is not None and self._take(beside))
             if beside is not None:
                 beside.end()
                 self._take(beside)
+                if beside.failed and not run.has_bound(tier):
+                    self._bound(chosen.bound_share)
 
     def _take_bounds(self, outcome: Outcome) -> None:
         """Take over what is proven of the tiers that have no surrogates, as far as it holds for the incumbent."""
@@ -136,7 +138,7 @@ class FinalStateStages:
         """Have a process bound, if there is a processor for it, time to begin, and not too much to send."""
         run, chosen, options = self._run, self._parameters, self._options
         asked = self._question()
-        spare = not options.deterministic and processors(options.processes) > 1 and run.is_open(self._tier)
+        spare = not options.deterministic and processors(options.processes) > 1
         if not spare or run.left < chosen.beside_seconds or asked.pairs > chosen.beside_pairs:
             return None
         try:
@@ -144,15 +146,12 @@ class FinalStateStages:
         except NotSentError:
             return None
 
-    def _serves(self, beside: BoundBeside) -> bool:
-        """Whether its bound, if it comes, holds for the values that the earlier tiers have now."""
-        return not beside.failed and bound_holds(self._run.values[: self._tier], beside.asked.reached)
-
     def _take(self, beside: BoundBeside) -> bool:
-        """Take the bound, if it is there; return whether it proves the tier."""
-        if beside.found is not None and self._serves(beside):
-            self._run.raise_bound(self._tier, beside.found, BOUND)
-        return not self._run.is_open(self._tier)
+        """Take the bound, if it is there and holds for what earlier tiers are; return whether it proves the tier."""
+        run, tier = self._run, self._tier
+        if beside.found is not None and bound_holds(run.values[:tier], beside.asked.reached):
+            run.raise_bound(tier, beside.found, BOUND)
+        return not run.is_open(tier)
 
     def _search(self, enough: Callable[[], bool]) -> None:
         run = self._run
