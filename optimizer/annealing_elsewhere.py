@@ -14,6 +14,7 @@ from stowplan.optimizer.compiled import kernel_cache
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.distributed.cluster import Group
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.memory import Memory
 from stowplan.optimizer.processes import WorkerDiedError, WorkerNotBegunError
 
 WORTH = 1.0
@@ -107,10 +108,13 @@ def _anneal(
     parameters: AnnealingParameters,
 ) -> Placement:
     """Run a chain, on another machine."""
-    deadline = Deadline(seconds, stop=stop)
     if not kernel_cache.all_kept():
         raise ElsewhereError(
             "workers in the Ray cluster did not anneal: their kernels are not compiled "
             "(python -m stowplan.optimizer.warm compiles them)"
         )
-    return anneal(Evaluator(problem), start, deadline, seed, floor=floor, tiers=tiers, chains=1, parameters=parameters)
+    with Memory.granted(None).watched(stop) as watched:
+        deadline = Deadline(seconds, stop=watched)
+        return anneal(
+            Evaluator(problem), start, deadline, seed, floor=floor, tiers=tiers, chains=1, parameters=parameters
+        )

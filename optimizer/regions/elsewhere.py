@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.distributed.cluster import Group
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.evaluate.cost import constant
+from stowplan.optimizer.memory import Memory
 from stowplan.optimizer.parts.elsewhere import SolveAlone
 from stowplan.optimizer.processes import WorkerDiedError
 from stowplan.optimizer.rearrangement.model_builder import suits
@@ -190,12 +192,15 @@ def _solve_region(
     left = max(LEAST_TIME, seconds - (time.monotonic() - began))
     kernels = options.kernels and kernel_cache.all_kept()
     last = len(tiers) - 1
-    if kernels and tier == last and suits(region.problem, last, walking.largest_table):
-        deadline = Deadline(left, stop=stop)
-        found = walk(evaluator, region.now, last, deadline, options.seed, threads=1, parameters=walking)
+    memory = Memory.granted(None)  # of this machine
+    room = memory.admits(walking.bytes_per_pair * math.prod(region.problem.shape))
+    if kernels and room and tier == last and suits(region.problem, last, walking.largest_table):
+        with memory.watched(stop) as watched:
+            deadline = Deadline(left, stop=watched)
+            found = walk(evaluator, region.now, last, deadline, options.seed, threads=1, parameters=walking)
         return region.outside(found)
     values = evaluator.evaluate(region.now).values
     known = [KnownBound(t, values[:t], values[t], WHOLE) for t in range(tier) if not constant(tiers[t])]
-    options = replace(options, time_limit=left, kernels=kernels)
+    options = replace(options, time_limit=left, kernels=kernels, memory=None)
     outcome = solve(region.problem, options, candidates=[region.now], known=known, stop=stop, bounded=False)
     return region.outside(outcome.placement)
