@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--max-moves", type=int, help="at most so many pods may leave their nodes")
     parser.add_argument("--fit", action="store_true", help="ask for all pending pods, with the fewest moves")
     given = parser.parse_args(arguments)
-    behind = ahead = 0
+    behind = ahead = solved = 0
     sums: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     for seed in range(given.seed, given.seed + given.clusters):
         snapshot = synthetic_snapshot(given.nodes, given.pods, seed, fill=given.fill, scarce=given.scarce)
@@ -62,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             bounds.append([tier.bound for tier in tiers])
         for counted, found in zip(sums, values, strict=True):
             counted.update(dict(zip(names, found, strict=True)))
+        solved += 1
         behind += values[1] > values[0]
         ahead += values[1] < values[0]
         told = "; ".join(
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in sums[1]:
         if sums[0][name] or sums[1][name]:
             print(f"sum of {name}: {sums[0][name]:,} → {sums[1][name]:,}")
-    print(f"with the walk: better {ahead}, worse {behind} of {given.clusters}")
+    print(f"with the walk: better {ahead}, worse {behind} of {solved}")
 
 
 if __name__ == "__main__":

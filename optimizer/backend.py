@@ -52,7 +52,7 @@ class JobCounts:
     seconds
         While jobs were handed out, from the first one to the last answer.
     waited
-        Of these, seconds in which nothing was left to do but wait for answers.
+        Of these, seconds in which nothing was left to do for jobs but wait for answers.
     """
 
     done: int = 0

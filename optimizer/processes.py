@@ -36,6 +36,13 @@ GRACE = 0.5
 """Seconds that workers have to end after they were told to stop; then they are killed."""
 
 
+def allowed_processors() -> int:
+    """Return on how many processors of this machine this process may run."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class WorkerDiedError(Exception):
     """The process that worked on a job died."""
 

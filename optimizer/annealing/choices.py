@@ -28,7 +28,9 @@ def choices(problem: Problem, opened: Bools, row: Ints) -> tuple[Ints, Ints, Int
     left = MOST
     large = somewhere_too_large(problem)
     step = max(1, MOST // max(1, len(problem.nodes)))
-    for first in range(0, len(large), step):
+    for first in range(0, len(large) if left else 0, step):
+        if left < 0:
+            break
         part = large[first : first + step]
         for c, small in zip(part.tolist(), too_small(problem, part), strict=True):
             mine = opened[row[c]]

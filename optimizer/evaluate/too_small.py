@@ -14,7 +14,7 @@ def somewhere_too_large(problem: Problem) -> Ints:
     """Return the classes for which some node is too small."""
     found = np.zeros(len(problem.classes), dtype=np.bool_)
     for rule, room in _rooms(problem):
-        found |= rule.demand > room.min(initial=np.iinfo(np.int64).max)
+        found |= (rule.demand > 0) & (rule.demand > room.min(initial=np.iinfo(np.int64).max))
     return np.flatnonzero(found)
 
 
@@ -26,7 +26,8 @@ def too_small(problem: Problem, cls: Ints) -> Bools:
     """
     found = np.zeros((len(cls), len(problem.nodes)), dtype=np.bool_)
     for rule, room in _rooms(problem):
-        found |= rule.demand[cls][:, None] > room[None, :]
+        asked = rule.demand[cls][:, None]
+        found |= (asked > 0) & (asked > room[None, :])  # who asks for nothing may come where all is taken
     start = problem.start
     position = np.full(len(problem.classes), -1, dtype=np.int64)
     position[cls] = np.arange(len(cls))

@@ -205,7 +205,7 @@ class FinalStateBound:
     def solve(self, deadline: Deadline) -> float:
         """Raise the bound until time is up, or it does not rise any more."""
         chosen = self._parameters
-        self._choose_slopes()
+        self._choose_slopes(deadline)
         if chosen.programmed(math.prod(self._problem.shape), deadline):
             self._climb(deadline, chosen.first_steps)
             if self._generate(deadline):
@@ -214,14 +214,14 @@ class FinalStateBound:
         self._climb(deadline, chosen.most_steps)
         return self._best
 
-    def _choose_slopes(self) -> None:
+    def _choose_slopes(self, deadline: Deadline) -> None:
         """Begin with the tangents at the incumbent's loads, or with those at the lowest points, if these prove more.
 
         Where loads are far from even, tangents at them overrate what a pod could cost or save by far. At the lowest
         points, curves count for what they cost at least, and the bound is that of everything else.
         """
         self._take(self._evaluate()[0])
-        if self._tangents:
+        if self._tangents and not deadline.stop.is_set():
             for tangents in self._tangents:
                 tangents.slope = self._clipped(tangents, np.zeros_like(tangents.slope))
             self._price = self._worth()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import pickle
 import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Self
@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.models.problem import Move, Placement, Problem, Tier
+from stowplan.models.problem import Move, Part, Placement, Problem, Tier
 from stowplan.models.stop import Stop
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.final_state.bound import FinalStateBound, whole
@@ -20,8 +20,11 @@ from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.split_bound import split_bound, splits
 from stowplan.optimizer.processes import Workers
 
-LATE = 2.0
-"""Seconds that the process has for its answer once it is told to stop."""
+LATE, LATE_AFTER_STOP = 2.0, 0.5
+"""Seconds that the process has for its answer once it is told to stop: at the time limit, and after a stop signal."""
+
+BEGINNING = 1.5
+"""Seconds that a process takes to begin."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,33 +59,51 @@ class Question:
         return math.prod(self.problem.shape)
 
 
-def lower_bound(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> int:
-    """Return the best bound that there is time for; without time, that of the first multipliers."""
+def lower_bounds(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> Iterator[int]:
+    """Yield the bounds that there is time for; without time, those of the first multipliers."""
+    if splits(asked.problem, asked.tier):
+        yield _by_themselves(asked, deadline.share(split_share(asked, deadline, parameters)), parameters)
+    yield _together(asked, deadline, parameters)
+
+
+def split_share(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> float:
+    """Return the share of the time for loads and the cost of the final state each by itself.
+
+    A program over patterns that there is time for proves more than these, unless moves are limited.
+    """
+    left = deadline.share(1 - parameters.short_split_share)
+    short = asked.problem.move_limit is None and parameters.in_time(asked.pairs, left)
+    return parameters.short_split_share if short else parameters.split_share
+
+
+def _by_themselves(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> int:
+    return split_bound(
+        asked.problem,
+        asked.upper,
+        asked.tier,
+        _parts(asked),
+        asked.reached,
+        asked.incumbent,
+        deadline,
+        parameters,
+        kernels=asked.kernels,
+    )
+
+
+def _together(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> int:
     problem, tier = asked.problem, asked.problem.tiers[asked.tier]
-    assert tier.final is not None
-    parts = tier.final.relaxation(problem.start)
-    found = 0
-    if splits(problem, asked.tier):
-        # A program over patterns that there is time for proves more than the two by themselves.
-        programmed = parameters.programmed(asked.pairs, deadline.share(1 - parameters.short_split_share))
-        share = parameters.short_split_share if programmed else parameters.split_share
-        found = split_bound(
-            problem,
-            asked.upper,
-            asked.tier,
-            parts,
-            asked.reached,
-            asked.incumbent,
-            deadline.share(share),
-            parameters,
-            kernels=asked.kernels,
-        )
-    dual = FinalStateBound(problem, tier, parts, asked.upper, asked.incumbent, asked.value, parameters)
-    return max(found, whole(dual.solve(deadline), asked.value, _step(tier)))
+    dual = FinalStateBound(problem, tier, _parts(asked), asked.upper, asked.incumbent, asked.value, parameters)
+    return whole(dual.solve(deadline), asked.value, _step(tier))
+
+
+def _parts(asked: Question) -> Sequence[Part]:
+    final = asked.problem.tiers[asked.tier].final
+    assert final is not None
+    return final.relaxation(asked.problem.start)
 
 
 class NotSentError(Exception):
-    """A question cannot be sent to a process."""
+    """A question cannot be sent to a process; the message says why."""
 
 
 class BoundBeside:
@@ -102,9 +123,19 @@ class BoundBeside:
     def __init__(self, asked: Question, seconds: float, parameters: FinalStateParameters) -> None:
         self.asked = asked
         self._workers = Workers(1)
+        began = time.monotonic()
+        works = [_together]
+        ends = [seconds]
+        if splits(asked.problem, asked.tier):
+            left = Deadline(max(0.0, seconds - BEGINNING))
+            works.insert(0, _by_themselves)
+            ends.insert(0, BEGINNING + left.seconds * split_share(asked, left, parameters))
         try:
-            self._answer = self._workers.submit(_bound, asked, time.monotonic(), seconds, parameters)
-        except (pickle.PicklingError, AttributeError, TypeError) as error:  # pickle raises all of these
+            self._awaited = [
+                self._workers.submit(_work, work, asked, began, end, parameters)
+                for work, end in zip(works, ends, strict=True)
+            ]
+        except Exception as error:  # a class that a user wrote may raise anything when it is to be sent
             self._workers.close()
             raise NotSentError(str(error)) from None
 
@@ -114,21 +145,27 @@ class BoundBeside:
         return self._workers.pids
 
     @property
-    def failed(self) -> bool:
-        """Whether no bound will come: the process died, or could not read or bound the problem."""
-        return self._answer.done() and self._answer.exception() is not None
+    def done(self) -> bool:
+        """Whether nothing more will come."""
+        return all(answer.done() for answer in self._awaited)
 
     @property
-    def found(self) -> int | None:
-        """The bound, once it is there; none before, and none if there will be none."""
-        return self._answer.result() if self._answer.done() and not self.failed else None
+    def failure(self) -> Exception | None:
+        """Why a bound does not come, if it does not: the process died, or could not read or bound the problem."""
+        errors = (answer.exception() for answer in self._awaited if answer.done() and not answer.cancelled())
+        return next((error for error in errors if isinstance(error, Exception)), None)
 
-    def end(self) -> int | None:
-        """Tell the process to come to an end, and return its bound, if that comes soon."""
-        if not self._answer.done():
+    def new(self) -> list[int]:
+        """Return the bounds that have come since this was asked for the last time."""
+        come = [answer for answer in self._awaited if answer.done()]
+        self._awaited = [answer for answer in self._awaited if answer not in come or answer.exception() is not None]
+        return [answer.result() for answer in come if answer.exception() is None]
+
+    def end(self, seconds: float) -> None:
+        """Tell the process to come to an end, and wait some seconds for what it has."""
+        if not self.done:
             self._workers.tell_to_stop()
-            wait([self._answer], LATE)
-        return self.found
+            wait(self._awaited, seconds)
 
     def close(self) -> None:
         """End the process."""
@@ -141,8 +178,15 @@ class BoundBeside:
         self.close()
 
 
-def _bound(stop: Stop, asked: Question, began: float, seconds: float, parameters: FinalStateParameters) -> int:
-    return lower_bound(asked, Deadline(seconds, stop=stop, began=began), parameters)
+def _work(
+    stop: Stop,
+    work: Callable[[Question, Deadline, FinalStateParameters], int],
+    asked: Question,
+    began: float,
+    seconds: float,
+    parameters: FinalStateParameters,
+) -> int:
+    return work(asked, Deadline(seconds, stop=stop, began=began), parameters)
 
 
 def _step(tier: Tier) -> int:

@@ -17,9 +17,11 @@ class FinalStateParameters:
         Share of the time for the engines that search on the surrogate terms; the long one where a tier above is open.
     bound_share
         Share of what is left then for the bound.
-    beside_seconds, beside_margin, beside_pairs
-        Where the bound is worked on by a process beside the search: seconds that must be left, seconds that it has
-        less than the search, and the most pairs of a class and a node.
+    beside_seconds, beside_margin
+        Where the bound is worked on by a process beside the search: seconds that must be left beside those for its
+        tables, and seconds that it has less than the search.
+    library_bytes, bytes_per_pair
+        Memory of such a process, and what it takes for each pair of a class and a node.
     split_share, short_split_share, loads_share
         Share of that for loads and the cost of the final state each by itself, where a tier has both, and where there
         is time for a linear program over patterns besides; and the part of it for the loads.
@@ -64,7 +66,8 @@ class FinalStateParameters:
     bound_share: float = 0.35
     beside_seconds: float = 5.0
     beside_margin: float = 0.5
-    beside_pairs: int = 4_000_000
+    library_bytes: int = 300_000_000
+    bytes_per_pair: int = 200
     split_share: float = 0.6
     short_split_share: float = 0.2
     loads_share: float = 0.6
@@ -92,7 +95,11 @@ class FinalStateParameters:
     toward_master: float = 0.3
     rounds: int = 10
 
-    def programmed(self, pairs: int, deadline: Deadline) -> bool:
-        """Whether there is time for a linear program over patterns of so many pairs of a class and a node."""
+    def in_time(self, pairs: int, deadline: Deadline) -> bool:
+        """Whether there is time to solve a linear program over patterns of so many pairs of a class and a node."""
         seconds = 0.0 if deadline.deterministic else deadline.remaining
-        return pairs <= max(self.largest_program, min(self.pairs_a_second * seconds, self.most_pairs))
+        return pairs <= min(self.pairs_a_second * seconds, self.most_pairs)
+
+    def programmed(self, pairs: int, deadline: Deadline) -> bool:
+        """Whether to begin with such a program."""
+        return pairs <= self.largest_program or self.in_time(pairs, deadline)

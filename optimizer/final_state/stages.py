@@ -11,17 +11,24 @@ import numpy as np
 from stowplan.models.options import Options
 from stowplan.models.problem import Placement
 from stowplan.models.result import Outcome, bound_holds
-from stowplan.optimizer.backend import processors
 from stowplan.optimizer.constructive.descent import Descent
 from stowplan.optimizer.constructive.state import State
 from stowplan.optimizer.constructive.warm_start import warm_start
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.final_state.bounding import BoundBeside, NotSentError, Question, lower_bound
+from stowplan.optimizer.final_state.bounding import (
+    LATE,
+    LATE_AFTER_STOP,
+    BoundBeside,
+    NotSentError,
+    Question,
+    lower_bounds,
+)
 from stowplan.optimizer.final_state.descent import FinalStateDescent
 from stowplan.optimizer.final_state.enumeration import Enumeration
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.position import Position
 from stowplan.optimizer.final_state.search import FinalStateSearch
+from stowplan.optimizer.processes import allowed_processors
 from stowplan.optimizer.run import Run
 
 ENUMERATION, DESCENT, SEARCH, BOUND = "enumeration", "final-state descent", "final-state search", "final-state bound"
@@ -74,13 +81,16 @@ class FinalStateStages:
             beside = self._begin_beside(stack)
             if beside is None:
                 self._bound(chosen.bound_share)
-            if not run.over and run.is_open(tier):
-                self._search(lambda: beside is not None and self._take(beside))
-            if beside is not None:
-                beside.end()
+                self._search(lambda: False)
+                return
+            self._search(lambda: self._take(beside))
+            if run.is_open(tier):
+                beside.end(LATE_AFTER_STOP if run.stop.is_set() else LATE)
                 self._take(beside)
-                if beside.failed and not run.has_bound(tier):
-                    self._bound(chosen.bound_share)
+        if beside.failure is not None and run.is_open(tier) and not run.stop.is_set():
+            run.note(f"the bound of {run.evaluator.problem.tiers[tier].name} failed in its process: {beside.failure}")
+            self._bound(chosen.bound_share)
+            self._search(lambda: False)
 
     def _take_bounds(self, outcome: Outcome) -> None:
         """Take over what is proven of the tiers that have no surrogates, as far as it holds for the incumbent."""
@@ -135,26 +145,32 @@ class FinalStateStages:
         return Question(run.evaluator.problem, run.upper, tier, reached, run.best, value, self._options.kernels)
 
     def _begin_beside(self, stack: ExitStack) -> BoundBeside | None:
-        """Have a process bound, if there is a processor for it, time to begin, and not too much to send."""
+        """Have a process bound, if there is a processor for it, time, and memory."""
         run, chosen, options = self._run, self._parameters, self._options
         asked = self._question()
-        spare = not options.deterministic and processors(options.processes) > 1
-        if not spare or run.left < chosen.beside_seconds or asked.pairs > chosen.beside_pairs:
+        spare = not options.deterministic and options.processes != 1 and allowed_processors() > 1
+        # Its first multipliers take as long as its tables.
+        worth = run.left >= chosen.beside_seconds + 2 * asked.pairs / chosen.prepared
+        if not spare or not worth or not run.memory.admits(chosen.library_bytes + chosen.bytes_per_pair * asked.pairs):
             return None
         try:
             return stack.enter_context(BoundBeside(asked, run.left - chosen.beside_margin, chosen))
-        except NotSentError:
+        except NotSentError as error:
+            run.note(f"the bound of {run.evaluator.problem.tiers[self._tier].name} has no process of its own: {error}")
             return None
 
     def _take(self, beside: BoundBeside) -> bool:
-        """Take the bound, if it is there and holds for what earlier tiers are; return whether it proves the tier."""
+        """Take bounds that have come and hold for what earlier tiers are; return whether to end the search."""
         run, tier = self._run, self._tier
-        if beside.found is not None and bound_holds(run.values[:tier], beside.asked.reached):
-            run.raise_bound(tier, beside.found, BOUND)
-        return not run.is_open(tier)
+        if bound_holds(run.values[:tier], beside.asked.reached):
+            for bound in beside.new():
+                run.raise_bound(tier, bound, BOUND)
+        return not run.is_open(tier) or beside.failure is not None
 
     def _search(self, enough: Callable[[], bool]) -> None:
         run = self._run
+        if run.over or not run.is_open(self._tier):
+            return
         with run.stage(SEARCH, 1.0, self._tier) as deadline:
             search = FinalStateSearch(
                 self._steered,
@@ -173,4 +189,5 @@ class FinalStateStages:
         if needed > 1 and run.left * share < needed:
             return  # its tables alone would take the time of the search, and more than there is
         with run.stage(BOUND, share, self._tier) as deadline:
-            run.raise_bound(self._tier, lower_bound(asked, deadline, self._parameters), BOUND)
+            for bound in lower_bounds(asked, deadline, self._parameters):
+                run.raise_bound(self._tier, bound, BOUND)

@@ -22,21 +22,24 @@ def mistakes(definition: dict[str, Any], resource: dict[str, Any]) -> list[str]:
 
 
 def _strict(schema: Any) -> Any:
-    """Return a structural schema in which unknown fields are mistakes, and null is one where it is not allowed."""
-    if isinstance(schema, list):
-        return [_strict(one) for one in schema]
+    """Return a structural schema in which unknown fields are mistakes, and null is one where it is not allowed.
+
+    What ``allOf``, ``anyOf``, ``oneOf``, and ``not`` say of values names no fields of its own, and stays as it is.
+    """
     if not isinstance(schema, dict):
         return schema
     strict = dict(schema)
-    for word in ("items", "additionalProperties", "allOf", "anyOf", "oneOf", "not"):
+    for word in ("items", "additionalProperties"):
         if word in strict:
             strict[word] = _strict(strict[word])
     if "properties" in strict:
         strict["properties"] = {name: _strict(one) for name, one in strict["properties"].items()}
-        if "additionalProperties" not in strict and not strict.get("x-kubernetes-preserve-unknown-fields"):
-            strict["additionalProperties"] = False
+    open_to_more = "additionalProperties" in strict or strict.get("x-kubernetes-preserve-unknown-fields")
+    if strict.get("type") == "object" and not open_to_more:
+        strict["additionalProperties"] = False
     if strict.get("x-kubernetes-int-or-string"):
-        strict = {"anyOf": [{"type": "integer"}, {key: value for key, value in strict.items() if key != "anyOf"}]}
+        text = {key: value for key, value in strict.items() if key != "anyOf"} | {"type": "string"}
+        strict = {"anyOf": [{"type": "integer"}, text]}
     if strict.get("nullable"):
         strict = {"anyOf": [{"type": "null"}, strict]}
     return strict

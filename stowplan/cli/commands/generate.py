@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,7 +15,9 @@ Fill = Annotated[
     float,
     typer.Option("--fill", min=0.01, max=2.0, help="Approximate share of the CPU (memory) that the pods request."),
 ]
-Memory = Annotated[bool, typer.Option("--memory", help="Pods request that share of the memory; of the CPU, less.")]
+Resource = Annotated[
+    Literal["cpu", "memory"], typer.Option("--scarce", help="Resource that pods request that share of.")
+]
 
 
 @grouped
@@ -25,11 +27,11 @@ def generate(
     pods: Pods = 1000,
     options: Annotated[Options, only("seed")],
     fill: Fill = 0.65,
-    memory: Memory = False,
+    scarce: Resource = "cpu",
 ) -> None:
     """Print a synthetic cluster as kubectl would print a real one."""
     import json
 
     from stowplan.instances.synthetic import generate
 
-    print(json.dumps(generate(nodes, pods, options.seed, fill=fill, scarce="memory" if memory else "cpu")))
+    print(json.dumps(generate(nodes, pods, options.seed, fill=fill, scarce=scarce)))
