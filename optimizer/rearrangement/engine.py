@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import cached_property
 
 from stowplan.models.options import Options
-from stowplan.models.problem import Move
+from stowplan.models.problem import Move, MovePeak
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.evaluate.cost import constant, moves_tier
+from stowplan.optimizer.evaluate.cost import constant, cost, moves_tier
 from stowplan.optimizer.rearrangement.model_builder import hinged, suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.rearrangement.queue import Queue
@@ -16,6 +16,9 @@ from stowplan.optimizer.rearrangement.walking import walk
 from stowplan.optimizer.run import Run
 
 NAME = "rearranging walk"
+
+MOVES = (Move, MovePeak)
+"""Terms of what moves cost."""
 
 THREADS = 2
 """How many threads walk at least, but where there is one processor alone."""
@@ -138,8 +141,17 @@ class WalkEngine:
             self._improve(chosen.first_hinged_share if self._hinged else chosen.first_share)
             if self._hinged and self._far:
                 self.gone_far = True
-                self._improve(chosen.far_share, from_today=True)
+                if not self._moves_are_left:
+                    self._improve(chosen.far_share, from_today=True)
         return self._ready
+
+    @property
+    def _moves_are_left(self) -> bool:
+        """Whether most of what the tier costs are moves: sub-problems save more of them than another walk does."""
+        problem, best = self.run.evaluator.problem, self.run.best
+        terms = problem.tiers[self.tier].terms
+        moves = sum(one.weight * cost(one.term, problem, best, 0) for one in terms if isinstance(one.term, MOVES))
+        return 2 * moves > self.run.values[self.tier]
 
     def go_on(self, tier: int) -> bool:
         """Walk for a long time if it is the turn of the last tier, and no long walk was made.

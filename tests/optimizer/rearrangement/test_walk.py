@@ -423,3 +423,21 @@ def test_moves_are_spared_once_room_was_made() -> None:
     engine.turns_for_room = 1
     engine.spare_moves()
     assert run.values == (0, 0, 36)
+
+
+@pytest.mark.parametrize(("pods", "turns", "value"), [(2, 1, 1), (3, 2, 11)])
+def test_where_moves_are_all_that_is_left_there_is_no_long_walk(pods: int, turns: int, value: int) -> None:
+    """A node is dear from its second pod on: two pods cost nothing but a move, three of them cost more than that."""
+    hinge = Curves(ints([[0, 1]]), ints([[0, 10]]), ints([[0, 0]]))
+    loads = NodeCurve(WHERE, ints([1]), ints([0, 0]), ints([0, 0]), hinge)
+    tier = Tier("loads and moves", (Weighted(1, loads), Weighted(1, Move(WHERE, ints([1])))))
+    start = Placement.of([(0, 0, pods)])
+    problem = Problem(("a", "b"), ("c",), ints([pods]), ints([0]), start, (), (tier,))
+    options = Options(time_limit=5.0, deterministic=True)
+    run = Run.begun(Evaluator(problem), options, Stop())
+    engine = WalkEngine(run, options, RearrangementParameters(provable=0, far_gap=0.0), 2)
+    assert engine.begin()
+    assert run.values == (value,)
+    assert engine.turns == turns
+    assert engine.go_on(0)
+    assert engine.turns == turns
