@@ -37,9 +37,6 @@ SMALL = 20
 
 MIB = 2**20
 
-UNLIMITED = 3600.0
-"""Seconds that no stage takes that ends by itself."""
-
 Stages = dict[str, tuple[float, float]]
 """Seconds and peak memory in MiB by then, of each stage."""
 
@@ -91,6 +88,7 @@ def go_through(problem: Problem, watch: Watch) -> None:
     """Go through the stages of a search that end by themselves."""
     from stowplan.optimizer.bounds import CHEAP, best_bound
     from stowplan.optimizer.bounds.lagrangian import LagrangianBound
+    from stowplan.optimizer.bounds.linear import UNLIMITED
     from stowplan.optimizer.constructive.warm_start import warm_start
     from stowplan.optimizer.deadline import Deadline
     from stowplan.optimizer.domains import upper_bounds

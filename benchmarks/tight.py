@@ -12,9 +12,10 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import get_args
 
 from stowplan.answers.solve import solve_snapshot
-from stowplan.instances.synthetic import synthetic_snapshot
+from stowplan.instances.synthetic import Scarce, synthetic_snapshot
 from stowplan.models.settings import Settings
 from stowplan.optimizer.parameters import Parameters
 from stowplan.optimizer.portfolio import Options
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--fill", type=float, default=0.97, help="share requested of what is scarce (default: %(default)s)"
     )
-    parser.add_argument("--scarce", choices=("cpu", "memory"), default="cpu", help="(default: %(default)s)")
+    parser.add_argument("--scarce", choices=get_args(Scarce), default="cpu", help="(default: %(default)s)")
     parser.add_argument("--clusters", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0, help="of the first cluster")
     parser.add_argument("--objective", default="balance")

@@ -6,7 +6,7 @@ import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import Problem
-from stowplan.optimizer.evaluate.too_small import somewhere_too_large, too_small
+from stowplan.optimizer.evaluate.too_small import too_small
 
 MOST = 1 << 22
 """Entries of lists that are made for the sizes of pods; beyond, classes share the lists of what is open to them."""
@@ -26,24 +26,18 @@ def choices(problem: Problem, opened: Bools, row: Ints) -> tuple[Ints, Ints, Int
     chosen = row.copy()
     number: dict[tuple[int, bytes], int] = {}
     left = MOST
-    large = somewhere_too_large(problem)
-    step = max(1, MOST // max(1, len(problem.nodes)))
-    for first in range(0, len(large) if left else 0, step):
-        if left < 0:
-            break
-        part = large[first : first + step]
-        for c, small in zip(part.tolist(), too_small(problem, part), strict=True):
-            mine = opened[row[c]]
-            if not (small & mine).any():
-                continue
-            key = int(row[c]), np.packbits(small).tobytes()
-            if key not in number:
-                found = np.flatnonzero(mine & ~small)
-                left -= len(found)
-                if left < 0:
-                    break
-                number[key] = len(lists)
-                lists.append(found)
-            chosen[c] = number[key]
+    for c, small in too_small(problem):
+        mine = opened[row[c]]
+        if not (small & mine).any():
+            continue
+        key = int(row[c]), np.packbits(small).tobytes()
+        if key not in number:
+            found = np.flatnonzero(mine & ~small)
+            if len(found) >= left:
+                break
+            left -= len(found)
+            number[key] = len(lists)
+            lists.append(found)
+        chosen[c] = number[key]
     ends = np.concatenate([[0], np.cumsum([len(one) for one in lists])])
     return np.concatenate([*lists, [0]]), ends[chosen], ends[chosen + 1]

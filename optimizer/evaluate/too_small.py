@@ -9,21 +9,32 @@ import numpy as np
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import Capacity, Problem
 
-
-def somewhere_too_large(problem: Problem) -> Ints:
-    """Return the classes for which some node is too small."""
-    found = np.zeros(len(problem.classes), dtype=np.bool_)
-    for rule, room in _rooms(problem):
-        found |= (rule.demand > 0) & (rule.demand > room.min(initial=np.iinfo(np.int64).max))
-    return np.flatnonzero(found)
+AT_ONCE = 1 << 22
+"""Pairs of a class and a node that are looked at in one go."""
 
 
-def too_small(problem: Problem, cls: Ints) -> Bools:
-    """``[K, N]`` whether a node is too small for a pod of each given class.
+def too_small(problem: Problem) -> Iterator[tuple[int, Bools]]:
+    """Yield each class for which some node is too small, and ``[N]`` whether a node is.
 
     Pods that started on a node hold what stays charged there wherever they go, and so leave no room for others. Pods of
     a class may come back where it started.
     """
+    large = np.flatnonzero(_somewhere_too_large(problem))
+    step = max(1, AT_ONCE // max(1, len(problem.nodes)))
+    for first in range(0, len(large), step):
+        cls = large[first : first + step]
+        yield from zip(cls.tolist(), _too_small(problem, cls), strict=True)
+
+
+def _somewhere_too_large(problem: Problem) -> Bools:
+    found = np.zeros(len(problem.classes), dtype=np.bool_)
+    for rule, room in _rooms(problem):
+        found |= (rule.demand > 0) & (rule.demand > room.min(initial=np.iinfo(np.int64).max))
+    return found
+
+
+def _too_small(problem: Problem, cls: Ints) -> Bools:
+    """``[K, N]`` whether a node is too small for a pod of each given class."""
     found = np.zeros((len(cls), len(problem.nodes)), dtype=np.bool_)
     for rule, room in _rooms(problem):
         asked = rule.demand[cls][:, None]

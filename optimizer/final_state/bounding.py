@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.models.problem import Move, Part, Placement, Problem, Tier
+from stowplan.models.problem import FinalCost, Move, Part, Placement, Problem
 from stowplan.models.stop import Stop
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.final_state.bound import FinalStateBound, whole
@@ -58,30 +58,47 @@ class Question:
         """Pairs of a class and a node, which time and memory grow with."""
         return math.prod(self.problem.shape)
 
+    @property
+    def final(self) -> FinalCost:
+        """The cost of the final state, which the tier has."""
+        found = self.problem.tiers[self.tier].final
+        assert found is not None
+        return found
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """What each plugin costs at least."""
+        return self.final.relaxation(self.problem.start)
+
+
+Work = Callable[[Question, Deadline, FinalStateParameters], int]
+
 
 def lower_bounds(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> Iterator[int]:
     """Yield the bounds that there is time for; without time, those of the first multipliers."""
-    if splits(asked.problem, asked.tier):
-        yield _by_themselves(asked, deadline.share(split_share(asked, deadline, parameters)), parameters)
-    yield _together(asked, deadline, parameters)
+    for work, share in works(asked, deadline, parameters):
+        yield work(asked, deadline.share(share), parameters)
 
 
-def split_share(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> float:
-    """Return the share of the time for loads and the cost of the final state each by itself.
+def works(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> list[tuple[Work, float]]:
+    """Return what bounds a tier, one after the other, each with its share of the time that is left then.
 
-    A program over patterns that there is time for proves more than these, unless moves are limited.
+    Loads and the cost of the final state are bounded each by itself first. A program over patterns that there is time
+    for proves more than these, unless moves are limited; so they have a short time then.
     """
+    if not splits(asked.problem, asked.tier):
+        return [(_joint, 1.0)]
     left = deadline.share(1 - parameters.short_split_share)
     short = asked.problem.move_limit is None and parameters.in_time(asked.pairs, left)
-    return parameters.short_split_share if short else parameters.split_share
+    return [(_separate, parameters.short_split_share if short else parameters.split_share), (_joint, 1.0)]
 
 
-def _by_themselves(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> int:
+def _separate(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> int:
     return split_bound(
         asked.problem,
         asked.upper,
         asked.tier,
-        _parts(asked),
+        asked.parts,
         asked.reached,
         asked.incumbent,
         deadline,
@@ -90,16 +107,10 @@ def _by_themselves(asked: Question, deadline: Deadline, parameters: FinalStatePa
     )
 
 
-def _together(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> int:
+def _joint(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> int:
     problem, tier = asked.problem, asked.problem.tiers[asked.tier]
-    dual = FinalStateBound(problem, tier, _parts(asked), asked.upper, asked.incumbent, asked.value, parameters)
-    return whole(dual.solve(deadline), asked.value, _step(tier))
-
-
-def _parts(asked: Question) -> Sequence[Part]:
-    final = asked.problem.tiers[asked.tier].final
-    assert final is not None
-    return final.relaxation(asked.problem.start)
+    dual = FinalStateBound(problem, tier, asked.parts, asked.upper, asked.incumbent, asked.value, parameters)
+    return whole(dual.solve(deadline), asked.value, _step(asked))
 
 
 class NotSentError(Exception):
@@ -124,16 +135,12 @@ class BoundBeside:
         self.asked = asked
         self._workers = Workers(1)
         began = time.monotonic()
-        works = [_together]
-        ends = [seconds]
-        if splits(asked.problem, asked.tier):
-            left = Deadline(max(0.0, seconds - BEGINNING))
-            works.insert(0, _by_themselves)
-            ends.insert(0, BEGINNING + left.seconds * split_share(asked, left, parameters))
+        beginning = min(seconds, BEGINNING)
+        left = Deadline(seconds - beginning)
         try:
             self._awaited = [
-                self._workers.submit(_work, work, asked, began, end, parameters)
-                for work, end in zip(works, ends, strict=True)
+                self._workers.submit(_work, work, asked, began, beginning + share * left.seconds, parameters)
+                for work, share in works(asked, left, parameters)
             ]
         except Exception as error:  # a class that a user wrote may raise anything when it is to be sent
             self._workers.close()
@@ -180,7 +187,7 @@ class BoundBeside:
 
 def _work(
     stop: Stop,
-    work: Callable[[Question, Deadline, FinalStateParameters], int],
+    work: Work,
     asked: Question,
     began: float,
     seconds: float,
@@ -189,11 +196,10 @@ def _work(
     return work(asked, Deadline(seconds, stop=stop, began=began), parameters)
 
 
-def _step(tier: Tier) -> int:
+def _step(asked: Question) -> int:
     """Return a number of which all values of a tier are multiples."""
-    assert tier.final is not None
-    step = tier.final.step
-    for weighted in tier.terms:
+    step = asked.final.step
+    for weighted in asked.problem.tiers[asked.tier].terms:
         if isinstance(weighted.term, Move):
             step = math.gcd(step, *(weighted.weight * weighted.term.cost).tolist())
         else:

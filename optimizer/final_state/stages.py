@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
@@ -76,13 +75,13 @@ class FinalStateStages:
             self._take_bounds(outcome)
         if run.stop.is_set() or not run.is_open(tier):
             return
-        with ExitStack() as stack:
-            # Surrogates have all processors; what follows is the search of one.
-            beside = self._begin_beside(stack)
-            if beside is None:
-                self._bound(chosen.bound_share)
-                self._search(lambda: False)
-                return
+        # Surrogates have all processors; what follows is the search of one.
+        beside = self._begin_beside()
+        if beside is None:
+            self._bound(chosen.bound_share)
+            self._search()
+            return
+        with beside:
             self._search(lambda: self._take(beside))
             if run.is_open(tier):
                 beside.end(LATE_AFTER_STOP if run.stop.is_set() else LATE)
@@ -90,7 +89,7 @@ class FinalStateStages:
         if beside.failure is not None and run.is_open(tier) and not run.stop.is_set():
             run.note(f"the bound of {run.evaluator.problem.tiers[tier].name} failed in its process: {beside.failure}")
             self._bound(chosen.bound_share)
-            self._search(lambda: False)
+            self._search()
 
     def _take_bounds(self, outcome: Outcome) -> None:
         """Take over what is proven of the tiers that have no surrogates, as far as it holds for the incumbent."""
@@ -144,7 +143,7 @@ class FinalStateStages:
         reached, value = run.values[:tier], run.values[tier]
         return Question(run.evaluator.problem, run.upper, tier, reached, run.best, value, self._options.kernels)
 
-    def _begin_beside(self, stack: ExitStack) -> BoundBeside | None:
+    def _begin_beside(self) -> BoundBeside | None:
         """Have a process bound, if there is a processor for it, time, and memory."""
         run, chosen, options = self._run, self._parameters, self._options
         asked = self._question()
@@ -154,7 +153,7 @@ class FinalStateStages:
         if not spare or not worth or not run.memory.admits(chosen.library_bytes + chosen.bytes_per_pair * asked.pairs):
             return None
         try:
-            return stack.enter_context(BoundBeside(asked, run.left - chosen.beside_margin, chosen))
+            return BoundBeside(asked, run.left - chosen.beside_margin, chosen)
         except NotSentError as error:
             run.note(f"the bound of {run.evaluator.problem.tiers[self._tier].name} has no process of its own: {error}")
             return None
@@ -167,7 +166,7 @@ class FinalStateStages:
                 run.raise_bound(tier, bound, BOUND)
         return not run.is_open(tier) or beside.failure is not None
 
-    def _search(self, enough: Callable[[], bool]) -> None:
+    def _search(self, enough: Callable[[], bool] = lambda: False) -> None:
         run = self._run
         if run.over or not run.is_open(self._tier):
             return

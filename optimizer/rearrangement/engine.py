@@ -17,9 +17,6 @@ from stowplan.optimizer.run import Run
 
 NAME = "rearranging walk"
 
-MOVES = (Move, MovePeak)
-"""Terms of what moves cost."""
-
 THREADS = 2
 """How many threads walk at least, but where there is one processor alone."""
 
@@ -149,8 +146,8 @@ class WalkEngine:
     def _moves_are_left(self) -> bool:
         """Whether most of what the tier costs are moves: sub-problems save more of them than another walk does."""
         problem, best = self.run.evaluator.problem, self.run.best
-        terms = problem.tiers[self.tier].terms
-        moves = sum(one.weight * cost(one.term, problem, best, 0) for one in terms if isinstance(one.term, MOVES))
+        terms = [one for one in problem.tiers[self.tier].terms if isinstance(one.term, Move | MovePeak)]
+        moves = sum(one.weight * cost(one.term, problem, best, 0) for one in terms)
         return 2 * moves > self.run.values[self.tier]
 
     def go_on(self, tier: int) -> bool:

@@ -17,7 +17,7 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state import bounding, stages
-from stowplan.optimizer.final_state.bounding import BoundBeside, NotSentError, Question, lower_bounds, split_share
+from stowplan.optimizer.final_state.bounding import BoundBeside, NotSentError, Question, lower_bounds, works
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.parameters import Parameters
 from stowplan.optimizer.portfolio import solve
@@ -64,12 +64,15 @@ def test_a_process_finds_what_is_found_here(objective: str) -> None:
 
 
 def test_few_moves_are_bounded_by_loads_and_score_each_by_itself() -> None:
-    asked = question(20, "global", max_moves=5)
-    assert split_share(asked, Deadline(SECONDS), FinalStateParameters()) == FinalStateParameters().split_share
+    chosen = FinalStateParameters()
+
+    def split_share(asked: Question, deadline: Deadline) -> float:
+        return works(asked, deadline, chosen)[0][1]
+
+    assert split_share(question(20, "global", max_moves=5), Deadline(SECONDS)) == chosen.split_share
     more = question(20, "global")
-    assert split_share(more, Deadline(SECONDS), FinalStateParameters()) == FinalStateParameters().short_split_share
-    none = Deadline(SECONDS, deterministic=True)
-    assert split_share(more, none, FinalStateParameters()) == FinalStateParameters().split_share
+    assert split_share(more, Deadline(SECONDS)) == chosen.short_split_share
+    assert split_share(more, Deadline(SECONDS, deterministic=True)) == chosen.split_share
 
 
 def test_a_process_that_is_told_to_stop_says_what_it_has() -> None:
@@ -120,9 +123,12 @@ def test_what_cannot_be_sent_is_bounded_here(monkeypatch: pytest.MonkeyPatch) ->
     asked, refused = question(12), []
 
     def unsent(_: Question, seconds: float, parameters: FinalStateParameters) -> BoundBeside:
-        unreadable: Any = lambda: None  # noqa: E731
+        def unreadable() -> None:
+            """Is defined inside a function, so that it cannot be sent."""
+
+        reached: Any = (unreadable,)
         try:
-            return BoundBeside(replace(asked, reached=(unreadable,)), seconds, parameters)
+            return BoundBeside(replace(asked, reached=reached), seconds, parameters)
         except NotSentError as error:
             refused.append(str(error))
             raise
