@@ -130,14 +130,24 @@ def test_a_killed_process_costs_nothing_but_time() -> None:
     evaluator, incumbent = synthetic()
     with ProcessBackend(2, Stop()) as pool:
         killed: list[int] = []
+        begun, over = threading.Event(), threading.Event()
 
-        def kill(_: Placement) -> None:
-            if not killed and (workers := workers_of()):
-                workers[0].kill()
-                killed.append(workers[0].pid)
+        def kill() -> None:
+            """Kill a worker, and others if it had nothing to do, which costs nobody anything."""
+            begun.wait()
+            while not pool.counts.lost and not over.is_set():
+                for worker in workers_of()[:1]:
+                    worker.kill()
+                    killed.append(worker.pid)
+                over.wait(0.3)
 
+        thread = threading.Thread(target=kill, daemon=True)
+        thread.start()
         search = partial(improve, evaluator, incumbent, 1, Deadline(0.2, deterministic=True), seed=3)
-        done = search(pool, offer=kill, operator_state=quick(evaluator))
+        done = search(pool, offer=lambda _: begun.set(), operator_state=quick(evaluator))
+        begun.set()
+        over.set()
+        thread.join()
     assert killed
     with SerialBackend(Stop()) as backend:
         undisturbed = search(backend, operator_state=quick(evaluator))
