@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import DomainCurve, Problem, Unplaced
+from stowplan.optimizer.bounds.attraction import Attraction
 from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
 from stowplan.optimizer.evaluate.cost import counts_moves
 
@@ -28,7 +29,7 @@ class WaterFillingBound(CheapBound):
         waiting = may_wait(evaluator.problem, tier, request.reached)
         return evaluator.once(
             (self.name, tier, waiting.tobytes()),
-            lambda: water_filling_bound(evaluator.problem, request.upper, tier, waiting),
+            lambda: water_filling_bound(evaluator.problem, request.upper, tier, waiting, Attraction(evaluator)),
         )
 
 
@@ -58,7 +59,13 @@ def may_wait(problem: Problem, tier: int, reached: Sequence[int]) -> Ints:
     return waiting
 
 
-def water_filling_bound(problem: Problem, upper: NDArray[np.int32], tier: int, waiting: Ints | None = None) -> int:
+def water_filling_bound(
+    problem: Problem,
+    upper: NDArray[np.int32],
+    tier: int,
+    waiting: Ints | None = None,
+    attraction: Attraction | None = None,
+) -> int:
     """Return a lower bound of a tier: the sum of the least costs of its `DomainCurve` terms, each by itself.
 
     Parameters
@@ -67,27 +74,39 @@ def water_filling_bound(problem: Problem, upper: NDArray[np.int32], tier: int, w
         ``[c, n]`` the most pods of each class that a node can hold.
     waiting
         ``[c]`` the most pods of each class that may be unscheduled, if fewer than all that the problem lets.
+    attraction
+        What is known of pods that must be near others.
     """
     waiting = problem.optional if waiting is None else waiting
     return sum(
-        weighted.weight * least_cost(problem, upper, weighted.term, waiting)
+        weighted.weight * least_cost(problem, upper, weighted.term, waiting, attraction)
         for weighted in problem.tiers[tier].terms
         if isinstance(weighted.term, DomainCurve) and weighted.weight > 0
     )
 
 
-def least_cost(problem: Problem, upper: NDArray[np.int32], term: DomainCurve, waiting: Ints) -> int:
+def least_cost(
+    problem: Problem,
+    upper: NDArray[np.int32],
+    term: DomainCurve,
+    waiting: Ints,
+    attraction: Attraction | None = None,
+) -> int:
     """Return a lower bound of a term, however many pods move; 0 where its curve is not convex or falls anywhere."""
     if not rises(term):
         return 0
     outside = term.topology.domain < 0
     required = sum(int(problem.size[c] - waiting[c]) for c in term.group.tolist() if not (upper[c] > 0)[outside].any())
-    if required <= np.count_nonzero(open_domains(upper, term) & (term.held == 0)):
+    most = attraction.most_domains(term) if attraction else None
+    empty = int(np.count_nonzero(open_domains(upper, term) & (term.held == 0)))
+    if required <= (empty if most is None else min(most, empty)):
         step = int(np.diff(term.curves.first(np.arange(2)))[0])
         return cost_of_counts(term, term.held) + required * step
     limit = np.zeros(len(term.held), dtype=np.int64)
     for c in term.group.tolist():
         limit += np.minimum(problem.size[c], term.topology.total(upper[c].astype(np.int64)))
+    if most is not None:
+        limit = _in_few(term.held, limit, most)
     held, limit, times = _alike(term.held, limit)
     level = _level(held, limit, times, required)
     filled = np.clip(level - held, 0, limit)
@@ -96,6 +115,20 @@ def least_cost(problem: Problem, upper: NDArray[np.int32], term: DomainCurve, wa
     fillable = bool(((filled < limit) & (held <= level)).any())
     step = _at(term, np.array([level + 1])) - _at(term, np.array([level])) if fillable else 0
     return _at(term, held + filled, times) + max(0, over) * step
+
+
+def _in_few(held: Ints, limit: Ints, most: int) -> Ints:
+    """Return limits under which so many domains cost no more than any choice of as many: those that hold the fewest.
+
+    Each may take as many pods as the one that may take most.
+    """
+    reachable = np.flatnonzero(limit)
+    if len(reachable) <= most:
+        return limit
+    few = reachable[np.argsort(held[reachable], kind="stable")[:most]]
+    found = np.zeros_like(limit)
+    found[few] = limit.max()
+    return found
 
 
 def rises(term: DomainCurve) -> bool:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import DomainCurve, Problem
+from stowplan.optimizer.bounds.attraction import Attraction
 from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
 from stowplan.optimizer.bounds.water_filling import (
     cost_of_counts,
@@ -43,11 +44,17 @@ class WorkloadSpreadBound(CheapBound):
         waiting = may_wait(evaluator.problem, tier, request.reached)
         return evaluator.once(
             (self.name, tier, waiting.tobytes()),
-            lambda: workload_spread_bound(evaluator.problem, request.upper, tier, waiting),
+            lambda: workload_spread_bound(evaluator.problem, request.upper, tier, waiting, Attraction(evaluator)),
         )
 
 
-def workload_spread_bound(problem: Problem, upper: NDArray[np.int32], tier: int, waiting: Ints | None = None) -> int:
+def workload_spread_bound(
+    problem: Problem,
+    upper: NDArray[np.int32],
+    tier: int,
+    waiting: Ints | None = None,
+    attraction: Attraction | None = None,
+) -> int:
     """Return a lower bound of a tier: its `DomainCurve` and `Move` terms, each group of pods by itself.
 
     Parameters
@@ -56,6 +63,8 @@ def workload_spread_bound(problem: Problem, upper: NDArray[np.int32], tier: int,
         ``[c, n]`` the most pods of each class that a node can hold.
     waiting
         ``[c]`` the most pods of each class that may be unscheduled, if fewer than all that the problem lets.
+    attraction
+        What is known of pods that must be near others.
     """
     waiting = problem.optional if waiting is None else waiting
     terms = [
@@ -67,7 +76,8 @@ def workload_spread_bound(problem: Problem, upper: NDArray[np.int32], tier: int,
     limit = problem.pods if problem.move_limit is None else problem.move_limit
     total, gains = 0, []
     for members, together in _groups(terms):
-        costs = _costs_by_moves(problem, upper, waiting, together, min(limit, int(problem.size[members].sum())))
+        most = min(limit, int(problem.size[members].sum()))
+        costs = _costs_by_moves(problem, upper, waiting, together, most, attraction)
         total += int(costs[0])
         saved = -np.diff(costs) - int(price[members].min())
         gains.append(saved[saved > 0])
@@ -91,12 +101,17 @@ def _groups(terms: list[tuple[int, DomainCurve]]) -> list[tuple[Ints, list[tuple
 
 
 def _costs_by_moves(
-    problem: Problem, upper: NDArray[np.int32], waiting: Ints, terms: list[tuple[int, DomainCurve]], most: int
+    problem: Problem,
+    upper: NDArray[np.int32],
+    waiting: Ints,
+    terms: list[tuple[int, DomainCurve]],
+    most: int,
+    attraction: Attraction | None,
 ) -> Ints:
     """``[k]`` a lower bound of the cost of some terms if ``k`` pods leave their node; convex and never rising."""
     costs, least = np.zeros(most + 1, dtype=np.int64), 0
     for weight, term in terms:
-        least += weight * least_cost(problem, upper, term, waiting)
+        least += weight * least_cost(problem, upper, term, waiting, attraction)
         if rises(term):
             costs += weight * _descent(problem, upper, term, most)
     found: Ints = np.maximum(costs, least)
