@@ -1,7 +1,15 @@
 """The narrow waist: what plugins compile to and what engines interpret."""
 
 from stowplan.models.problem.axes import Restriction, class_sets, dense_columns, project, refine
-from stowplan.models.problem.final_state import FinalCost, FinalState, Part
+from stowplan.models.problem.final_state import (
+    Detail,
+    FinalCost,
+    FinalState,
+    Line,
+    NodePoints,
+    Part,
+    WorkloadCost,
+)
 from stowplan.models.problem.placement import NOWHERE, Placement
 from stowplan.models.problem.problem import Problem, Tier, Weighted
 from stowplan.models.problem.rules import (
@@ -55,6 +63,7 @@ __all__ = [
     "Attract",
     "Capacity",
     "Curves",
+    "Detail",
     "Devices",
     "Distinct",
     "DomainCurve",
@@ -62,11 +71,13 @@ __all__ = [
     "FinalState",
     "GroupMoveBudget",
     "Held",
+    "Line",
     "Load",
     "Move",
     "MoveBudget",
     "MovePeak",
     "NodeCurve",
+    "NodePoints",
     "NodeScore",
     "Occupy",
     "Open",
@@ -86,6 +97,7 @@ __all__ = [
     "Unplaced",
     "Violation",
     "Weighted",
+    "WorkloadCost",
     "class_sets",
     "dense_columns",
     "project",

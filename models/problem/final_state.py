@@ -76,6 +76,73 @@ class Part:
     held: Floats | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """``constant[n] + Σ_c per_pod[c, n]·y[c, n]`` for each node."""
+
+    constant: Floats
+    per_pod: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodePoints:
+    """Points that each pod on a node misses at least: ``cost · Σ_n k_n·m_n`` for ``k_n`` pods on node ``n``.
+
+    ``m_n = rest[n] + Σ_p share[p, n]·p_n``, where ``p_n`` is the highest of the lines of piece ``p``.
+
+    Parameters
+    ----------
+    whole
+        Whether each ``p_n``, and then ``m_n``, is rounded up.
+    """
+
+    cost: float
+    pieces: tuple[tuple[Line, ...], ...]
+    share: Floats
+    rest: Floats
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkloadCost:
+    """What some classes cost at least together, by where their pods are.
+
+    Parameters
+    ----------
+    classes
+        ``[g]`` the classes.
+    pods
+        ``[j, g, n]`` all ways to place them; what is missing has no node.
+    cost
+        ``[j]`` the cost of each.
+    """
+
+    classes: Ints
+    pods: Ints
+    cost: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detail:
+    """What one plugin costs at least, in more detail than a `Part`: the sum of all that is given here.
+
+    Parameters
+    ----------
+    table, missing
+        As in `Part`.
+    points
+        What depends on the pods of a node.
+    workloads
+        What depends on the pods of some classes.
+    """
+
+    name: str
+    table: Floats
+    missing: Floats
+    points: NodePoints | None = None
+    workloads: tuple[WorkloadCost, ...] = ()
+
+
 class FinalCost(Protocol):
     """A cost of whole placements."""
 
@@ -99,4 +166,15 @@ class FinalCost(Protocol):
         ----------
         start
             Where pods are at the start: a node that it overloads may stay so.
+        """
+
+    def details(self, start: Placement, upper: Ints, waiting: Ints) -> Sequence[Detail]:
+        """Return the same in more detail, which takes longer, and is for small problems.
+
+        Parameters
+        ----------
+        upper
+            ``[c, n]`` the most pods of each class that a node can hold.
+        waiting
+            ``[c]`` the most pods of each class that may have no node.
         """

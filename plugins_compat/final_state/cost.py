@@ -13,8 +13,9 @@ import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.kubernetes import Pod
-from stowplan.models.problem import Part, Placement
+from stowplan.models.problem import Detail, Part, Placement
 from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.final_state.details import detailed
 from stowplan.plugins_compat.final_state.estimates import Estimates
 from stowplan.plugins_compat.final_state.relaxation import relaxed
 from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
@@ -144,6 +145,10 @@ class PricedFinalState:
     def relaxation(self, start: Placement) -> Sequence[Part]:
         """Return what the points missed cost at least, by plugin."""
         return relaxed(self.final_state.fresh(start), start, self.points)
+
+    def details(self, start: Placement, upper: Ints, waiting: Ints) -> Sequence[Detail]:
+        """Return the same in more detail."""
+        return detailed(self.final_state.fresh(start), start, self.points, self.size, upper, waiting)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -163,6 +163,20 @@ class Feasibility:
         found: Bools = self._roomy[c]
         return found
 
+    def room_beside(self, pods: Ints) -> Bools:
+        """``[c, n]`` the nodes that have room for a pod where so many pods ``[c, n]`` are, itself among them."""
+        size, found = self._state.size, np.ones((len(self._kinds), self._state.size), dtype=np.bool_)
+        free = self._state.allocatable - self._state.requested
+        for row in range(len(free)):
+            own = self._vectors[:, row]
+            others = (own @ pods)[None, :] - own[:, None] * np.ones(size, dtype=np.int64)
+            found &= self._needs[:, row, None] <= free[row] - np.maximum(0, others)
+        return found
+
+    def minds(self, c: int, others: Iterable[int]) -> bool:
+        """Whether a filter that looks at the pods of a node alone minds any of some classes beside a pod."""
+        return any(self._minds(plugin, other) for plugin in self._near[c] for other in others)
+
     def stays(self, cls: Ints, nodes: Ints) -> Bools:
         """``[k]`` whether nodes would take pods that are there again, as far as no pods of other nodes matter."""
         free = self._state.allocatable[:, nodes] - self._state.requested[:, nodes]

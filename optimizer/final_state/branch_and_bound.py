@@ -1,0 +1,146 @@
+"""Branch and bound for a tier with a cost of the final state, on small clusters: how many pods each node holds.
+
+Most of the cost of a final state is a sum over nodes of the number of pods times the points that each of them misses.
+With the numbers known, it is linear in where pods are, and what is left is a small linear program. So boxes of numbers
+are halved, the one with the least bound first, until the product is exact; then what has to be whole is rounded up or
+down; then pods. A box with a single placement is asked for its exact cost.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stowplan.models.arrays import Floats, Ints
+from stowplan.models.problem import Placement
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.final_state.branching_program import COST, NEAR, BranchingProgram, Solution
+
+SAFETY = 1e-12
+"""Share of a value by which bounds are lowered, against rounding."""
+
+Change = tuple[int, float, float]
+"""A column, and the range that it is cut to."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Box:
+    """A part of the placements, by what its columns are cut to, with a lower bound and the solution that has it."""
+
+    bound: int
+    changes: tuple[Change, ...]
+    solution: Solution
+
+
+class BranchAndBound:
+    """Branch and bound on one tier.
+
+    Parameters
+    ----------
+    program
+        Of the tier.
+    cost
+        Returns the tier's value of a placement, or ``None`` if it is not legal or makes an earlier tier worse.
+    value
+        Value of the incumbent.
+    step
+        A number of which all values are multiples.
+    """
+
+    def __init__(self, program: BranchingProgram, cost: Callable[[Placement], int | None], value: int, step: int) -> None:
+        self._program, self._cost, self._step = program, cost, step
+        self.value, self.placement = value, None
+        self._open: list[tuple[int, int, _Box]] = []
+        self._made = 0
+        self._is_pod = program.is_pod
+        self._asked: dict[bytes, int | None] = {}
+
+    value: int
+    placement: Placement | None
+    """The best value, and a placement that has it if it is better than the incumbent."""
+
+    def run(self, deadline: Deadline, most: int | None = None) -> int:
+        """Branch until time is up, or nothing is left, or so many boxes are made; return the lower bound."""
+        self._add(())
+        while self._open and not deadline.over and (most is None or self._made < most):
+            _, _, box = heapq.heappop(self._open)
+            if box.bound >= self.value:
+                continue
+            children = list(self._halves(box))
+            for changes in children:
+                self._add((*box.changes, *changes), box.bound)
+        return min((box.bound for _, _, box in self._open), default=self.value)
+
+    def _add(self, changes: tuple[Change, ...], least: int = 0) -> None:
+        """Solve a box, and keep it if it may hold something better."""
+        ranges = self._program.ranges(changes)
+        self._made += 1
+        solution = None if ranges is None else self._program.solve(*ranges)
+        if solution is None:
+            return
+        bound = max(least, self._whole(solution.bound))
+        if bound < self.value:
+            heapq.heappush(self._open, (bound, -self._made, _Box(bound, changes, solution)))
+
+    def _whole(self, bound: float) -> int:
+        """Return the least multiple of the step that is not below a bound."""
+        if not math.isfinite(bound):
+            return 0
+        bound -= SAFETY * abs(bound)
+        return max(0, math.ceil(bound / self._step) * self._step)
+
+    def _halves(self, box: _Box) -> Iterator[tuple[Change, ...]]:
+        """Yield what the box's columns are cut to in the parts that it is divided into."""
+        ranges = self._program.ranges(box.changes)
+        if ranges is None:
+            return
+        lower, upper = ranges
+        columns = box.solution.columns
+        gap = self._program.products(columns)
+        if gap.max(initial=0.0) > NEAR * COST:
+            for n in np.argsort(-gap, kind="stable").tolist():
+                number = self._program.number[n]
+                if lower[number] < upper[number]:
+                    at = float(np.clip(math.floor(columns[number] + NEAR), lower[number], upper[number] - 1))
+                    yield ((number, lower[number], at),)
+                    yield ((number, at + 1, upper[number]),)
+                    return
+        column, _ = self._program.rounded(columns)
+        if column >= 0 and math.ceil(columns[column] - NEAR) - columns[column] > NEAR:
+            at = math.floor(columns[column])
+            yield ((column, lower[column], float(at)),)
+            yield ((column, float(at + 1), upper[column]),)
+            return
+        yield from self._parts(columns, lower, upper)
+
+    def _parts(self, columns: Floats, lower: Floats, upper: Floats) -> Iterator[tuple[Change, ...]]:
+        """Divide by the pods of a class on a node; where all are whole, ask for the exact cost of the placement."""
+        free = np.flatnonzero(self._is_pod & (lower < upper))
+        apart = np.abs(columns - np.rint(columns))[free]
+        if apart.max(initial=0.0) > NEAR:
+            column = int(free[apart.argmax()])
+            at = math.floor(columns[column])
+            yield ((column, lower[column], float(at)),)
+            yield ((column, float(at + 1), upper[column]),)
+            return
+        self._ask(np.rint(self._program.placed(columns)).astype(np.int64))
+        if not len(free):
+            return
+        column = int(free[0])
+        at = float(round(columns[column]))
+        for low, high in ((lower[column], at - 1), (at, at), (at + 1, upper[column])):
+            if low <= high:
+                yield ((column, low, high),)
+
+    def _ask(self, pods: Ints) -> None:
+        """Ask for the exact cost of a placement, and keep it if it is the best one."""
+        key = pods.tobytes()
+        if key not in self._asked:
+            placement = Placement.from_table(pods)
+            cost = self._asked[key] = self._cost(placement)
+            if cost is not None and cost < self.value:
+                self.value, self.placement = cost, placement

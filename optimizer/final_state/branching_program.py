@@ -1,0 +1,406 @@
+"""The linear program of a box: the least cost of a final state, with the numbers of pods on nodes within ranges.
+
+    min Σ table·y + Σ missing·u + Σ move·gone + Σ cost_j·z_j + Σ cost_q·w_{q,n} + Σ v_{t,n}
+    Σ_n y_{c,n} + u_c = size_c                          for every class
+    gone_{c,n} + y_{c,n} ≥ start_{c,n}                  where pods of a class start;   Σ gone ≤ limit
+    Σ_c demand_{r,c}·y_{c,n} ≤ free_{r,n}               for every capacity
+    k_n = Σ_c y_{c,n}
+    p_{q,i,n} ≥ each line of the piece                  what pods miss by the load of the node
+    m_{q,n} ≥ rest_{q,n} + Σ_i share_{q,i,n}·p_{q,i,n}
+    w_{q,n} ≥ k⁻·m + m⁻·k − k⁻·m⁻                       below w = k·m, for k⁻ ≤ k_n ≤ k⁺ and m⁻ ≤ m_{q,n} ≤ m⁺
+    w_{q,n} ≥ k⁺·m + m⁺·k − k⁺·m⁺
+    y_{c,n} = Σ_j pods_{j,c,n}·z_j,  Σ_j z_j = 1        for every group of classes that is listed
+    v_{t,n} ≥ tangents of the curve at the load         added where a solution is below the curve
+
+The two rows of ``w`` are the convex envelope of the product (G. P. McCormick, "Computability of global solutions to
+factorable nonconvex programs", 1976), and exact where ``k`` is at an end of its range. Costs are in shares of the
+incumbent's. Duals of the program give a bound that holds whatever its precision: rows times duals, and for every
+column the cheaper end of its range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+
+from stowplan.models.arrays import Bools, Floats, Ints
+from stowplan.models.problem import Capacity, Detail, Move, NodeCurve, NodePoints, Prefer, Problem, Tier, Unplaced
+
+COST = 1000.0
+"""What the incumbent costs in the program."""
+
+NEAR = 1e-6
+"""How far a number may be from a whole one to count as such."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """The solution of a program.
+
+    Parameters
+    ----------
+    bound
+        What no placement of the box costs less, in units of the tier.
+    columns
+        ``[j]`` the values of its columns.
+    """
+
+    bound: float
+    columns: Floats
+
+
+@dataclass(slots=True, eq=False)
+class _Product:
+    """Columns of one `NodePoints` on one node.
+
+    Parameters
+    ----------
+    lines
+        Of each piece, constant, and least and greatest sums of the largest or smallest ``0, 1, …`` pods.
+    rows
+        The two rows of the envelope.
+    """
+
+    points: NodePoints
+    node: int
+    pieces: list[int]
+    m: int
+    w: int
+    rows: tuple[int, int]
+    lines: list[list[tuple[float, Floats, Floats]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Curve:
+    """A curve's column on one node, in shares of `COST`, and the pieces whose tangents the program has."""
+
+    term: NodeCurve
+    weight: int
+    node: int
+    column: int
+    known: set[int]
+
+
+class BranchingProgram:
+    """The program of a tier, solved for one box after the other.
+
+    Parameters
+    ----------
+    upper
+        ``[c, n]`` the most pods of each class that a node can hold.
+    waiting
+        ``[c]`` the most pods of each class that may have no node.
+    value
+        Cost of the incumbent.
+
+    Attributes
+    ----------
+    lower, upper
+        ``[j]`` ranges of the columns, before any branching.
+    pods
+        ``[c, n]`` the column that counts the pods of a class on a node, -1 where none can be.
+    number
+        ``[n]`` the column that counts the pods on a node.
+    """
+
+    def __init__(
+        self, problem: Problem, tier: Tier, details: Sequence[Detail], upper: Ints, waiting: Ints, value: int
+    ) -> None:
+        self._problem, self._tier, self._scale = problem, tier, COST / max(1, value)
+        self._classes, self._nodes = problem.shape
+        self._most = np.minimum(upper, problem.size[:, None])
+        self._cost: list[float] = []
+        self._range: list[tuple[float, float]] = []
+        self._rows: list[tuple[float, float, list[int], list[float]]] = []
+        self.pods = np.full(problem.shape, -1, dtype=np.int64)
+        self._place(details, waiting)
+        self._move()
+        self._limit_loads()
+        self.number = [self._count(n) for n in range(self._nodes)]
+        for detail in details:
+            self._list(detail)
+        self._products = [
+            self._score(detail.points, n) for detail in details if detail.points for n in range(self._nodes)
+        ]
+        self._curves = [
+            self._bend(weighted.weight, weighted.term, n)
+            for weighted in tier.terms
+            if isinstance(weighted.term, NodeCurve) and weighted.term.curves.convex
+            for n in np.flatnonzero(weighted.term.curve >= 0).tolist()
+        ]
+        self.lower, self.upper = (np.array(ends, dtype=np.float64) for ends in zip(*self._range, strict=True))
+        self._set_up()
+
+    # -- columns and rows -----------------------------------------------------------------------------------------
+
+    def _column(self, cost: float, lower: float, upper: float) -> int:
+        self._cost.append(cost * self._scale)
+        self._range.append((lower, upper))
+        return len(self._cost) - 1
+
+    def _row(self, lower: float, upper: float, columns: Sequence[int], amounts: Sequence[float]) -> int:
+        self._rows.append((lower, upper, list(columns), [float(a) for a in amounts]))
+        return len(self._rows) - 1
+
+    def _here(self, n: int) -> tuple[list[int], list[int]]:
+        """Return the classes that may be on a node, and their columns."""
+        classes = np.flatnonzero(self.pods[:, n] >= 0)
+        return classes.tolist(), self.pods[classes, n].tolist()
+
+    def _place(self, details: Sequence[Detail], waiting: Ints) -> None:
+        table = sum((detail.table for detail in details), np.zeros(self._problem.shape))
+        missing = sum((detail.missing for detail in details), np.zeros(self._classes))
+        for weighted in self._tier.terms:
+            match weighted.term:
+                case Prefer() as term:
+                    table = table + weighted.weight * term.table[term.row]
+                case Unplaced() as term:
+                    missing = missing + weighted.weight * term.cost
+                case _:
+                    pass
+        for c, n in np.argwhere(self._most > 0).tolist():
+            self.pods[c, n] = self._column(float(table[c, n]), 0.0, float(self._most[c, n]))
+        for c, size in enumerate(self._problem.size.tolist()):
+            columns = self.pods[c][self.pods[c] >= 0].tolist()
+            if waiting[c]:
+                columns.append(self._column(float(missing[c]), 0.0, float(waiting[c])))
+            self._row(size, size, columns, [1.0] * len(columns))
+
+    def _move(self) -> None:
+        move = np.zeros(self._classes)
+        for weighted in self._tier.terms:
+            if isinstance(weighted.term, Move):
+                move += weighted.weight * weighted.term.cost
+        start, limit = self._problem.start.table(*self._problem.shape), self._problem.move_limit
+        gone = []
+        for c, n in np.argwhere((start > 0) & (self.pods >= 0)).tolist():
+            gone.append(self._column(float(move[c]), 0.0, float(start[c, n])))
+            self._row(float(start[c, n]), math.inf, [gone[-1], int(self.pods[c, n])], [1.0, 1.0])
+        if limit is not None and gone:
+            # Pods on nodes where they cannot stay leave in any case.
+            self._row(-math.inf, float(limit - start[self.pods < 0].sum()), gone, [1.0] * len(gone))
+
+    def _limit_loads(self) -> None:
+        for rule in self._problem.rules:
+            if isinstance(rule, Capacity) and (rule.demand >= 0).all():
+                today = self._problem.start.per_node(self._nodes, rule.demand)
+                for n in range(self._nodes):
+                    classes, columns = self._here(n)
+                    if rule.demand[classes].any():
+                        self._row(-math.inf, float(max(0, rule.free[n], today[n])), columns, rule.demand[classes])
+
+    def _count(self, n: int) -> int:
+        _, columns = self._here(n)
+        number = self._column(0.0, 0.0, float(self._most[:, n].sum()))
+        self._row(0.0, 0.0, [number, *columns], [-1.0] + [1.0] * len(columns))
+        return number
+
+    def _list(self, detail: Detail) -> None:
+        """Add the ways to place the pods of listed groups."""
+        for group in detail.workloads:
+            ways = [self._column(float(cost), 0.0, 1.0) for cost in group.cost]
+            self._row(1.0, 1.0, ways, [1.0] * len(ways))
+            for g, c in enumerate(group.classes.tolist()):
+                for n in np.flatnonzero(self.pods[c] >= 0).tolist():
+                    self._row(0.0, 0.0, [int(self.pods[c, n]), *ways], [-1.0, *group.pods[:, g, n].tolist()])
+
+    def _score(self, points: NodePoints, n: int) -> _Product:
+        classes, columns = self._here(n)
+        copies = self._most[classes, n]
+        pieces, lines = [], []
+        for piece in points.pieces:
+            known = []
+            for line in piece:
+                each = np.sort(np.repeat(line.per_pod[classes, n], copies))
+                least, most = (np.concatenate([[0.0], np.cumsum(some)]) for some in (each, each[::-1]))
+                known.append((float(line.constant[n]), least, most))
+            lines.append(known)
+            low, high = _extent(known, 0, len(each), points.whole)
+            pieces.append(self._column(0.0, low, high))
+            for line in piece:
+                amounts = [1.0, *(-line.per_pod[classes, n])]
+                self._row(float(line.constant[n]), math.inf, [pieces[-1], *columns], amounts)
+        low, high = self._mean(points, n, [self._range[p] for p in pieces])
+        m = self._column(0.0, low, high)
+        self._row(float(points.rest[n]), math.inf, [m, *pieces], [1.0, *(-points.share[:, n])])
+        most = float(copies.sum())
+        w = self._column(points.cost, min(0.0, most * low), max(0.0, most * high))
+        rows = tuple(self._row(-math.inf, math.inf, [w, m, self.number[n]], [1.0, 1.0, 1.0]) for _ in range(2))
+        return _Product(points, n, pieces, m, w, (rows[0], rows[1]), lines)
+
+    @staticmethod
+    def _mean(points: NodePoints, n: int, ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
+        """Return the range of ``m`` where pieces have ranges."""
+        low, high = (
+            float(points.rest[n]) + sum(s * ends[i] for s, ends in zip(points.share[:, n].tolist(), ranges, strict=True))
+            for i in (0, 1)
+        )
+        return (math.ceil(low - NEAR), math.ceil(high)) if points.whole else (low, high)
+
+    def _bend(self, weight: int, term: NodeCurve, n: int) -> _Curve:
+        curves, k, held = term.curves, int(term.curve[n]), int(term.held[n])
+        classes, _ = self._here(n)
+        reach = np.array([held, held + int(term.demand[classes] @ self._most[classes, n])])
+        corners = curves.start[k][(curves.start[k] > reach[0]) & (curves.start[k] < reach[1])]
+        values = weight * curves.at(np.full(len(corners) + 2, k), np.concatenate([reach, corners])) * self._scale
+        return _Curve(term, weight, n, self._column(1.0 / self._scale, float(values.min()), float(values.max())), set())
+
+    # -- solving --------------------------------------------------------------------------------------------------
+
+    def _set_up(self) -> None:
+        self._matrix = np.zeros((len(self._rows), len(self._cost)))
+        for i, (_, _, columns, amounts) in enumerate(self._rows):
+            np.add.at(self._matrix[i], columns, amounts)
+        self._low = np.array([low for low, _, _, _ in self._rows])
+        self._high = np.array([high for _, high, _, _ in self._rows])
+        self._costs = np.array(self._cost)
+        self._every = np.arange(len(self._cost), dtype=np.int32)
+        self._lp = lp = highspy.Highs()
+        lp.setOptionValue("output_flag", False)
+        lp.setOptionValue("threads", 1)
+        lp.setOptionValue("dual_feasibility_tolerance", 1e-9)
+        lp.setOptionValue("primal_feasibility_tolerance", 1e-9)
+        empty, none = np.zeros(0, dtype=np.int32), np.zeros(0)
+        lp.addCols(len(self._cost), self._costs, self.lower, self.upper, 0, empty, empty, none)
+        for row, low, high in zip(self._matrix, self._low, self._high, strict=True):
+            self._add_to_program(row, low, high)
+        self._shown: list[tuple[float, float, float, float] | None] = [None] * len(self._products)
+
+    def _add_to_program(self, row: Floats, low: float, high: float) -> None:
+        used = np.flatnonzero(row).astype(np.int32)
+        self._lp.addRow(low, high, len(used), used, row[used])
+
+    def ranges(self, changes: Sequence[tuple[int, float, float]]) -> tuple[Floats, Floats] | None:
+        """Return the ranges of the columns in a box, or ``None`` if one is empty.
+
+        Parameters
+        ----------
+        changes
+            Columns with what their ranges are cut to.
+        """
+        lower, upper = self.lower.copy(), self.upper.copy()
+        for column, low, high in changes:
+            lower[column], upper[column] = max(lower[column], low), min(upper[column], high)
+        for product in self._products:
+            least, most = (int(ends[self.number[product.node]]) for ends in (lower, upper))
+            for p, lines in zip(product.pieces, product.lines, strict=True):
+                low, high = _extent(lines, least, most, product.points.whole)
+                lower[p], upper[p] = max(lower[p], low), min(upper[p], high)
+            ends = [(float(lower[p]), float(upper[p])) for p in product.pieces]
+            low, high = self._mean(product.points, product.node, ends)
+            lower[product.m], upper[product.m] = max(lower[product.m], low), min(upper[product.m], high)
+        return None if bool((lower > upper).any()) else (lower, upper)
+
+    def solve(self, lower: Floats, upper: Floats) -> Solution | None:
+        """Solve the program of a box; ``None`` if it is empty.
+
+        Parameters
+        ----------
+        lower, upper
+            What `ranges` returned.
+        """
+        self._envelop(lower, upper)
+        self._lp.changeColsBounds(len(self._every), self._every, lower, upper)
+        while True:
+            self._lp.run()
+            status = self._lp.getModelStatus()
+            if status == highspy.HighsModelStatus.kInfeasible:
+                return None
+            found = self._lp.getSolution()
+            columns = np.asarray(found.col_value)
+            bound = self._bound(np.asarray(found.row_dual), lower, upper)
+            if status != highspy.HighsModelStatus.kOptimal or not self._add_tangents(columns):
+                return Solution(bound / self._scale, columns)
+
+    def _envelop(self, lower: Floats, upper: Floats) -> None:
+        """Set the rows below products to the ranges of their factors."""
+        for i, product in enumerate(self._products):
+            number, m = self.number[product.node], product.m
+            ends = float(lower[number]), float(upper[number]), float(lower[m]), float(upper[m])
+            if self._shown[i] == ends:
+                continue
+            self._shown[i] = ends
+            for row, k, other in zip(product.rows, ends[:2], ends[2:], strict=True):
+                for column, amount in ((m, -k), (number, -other)):
+                    self._lp.changeCoeff(row, column, amount)
+                    self._matrix[row, column] = amount
+                self._low[row] = -k * other
+                self._lp.changeRowBounds(row, self._low[row], math.inf)
+
+    def _bound(self, dual: Floats, lower: Floats, upper: Floats) -> float:
+        """Return what no solution costs less, whatever the duals are worth."""
+        open_to = np.where(dual > 0, self._low, self._high)
+        dual = np.where(np.isfinite(open_to), dual, 0.0)
+        reduced = self._costs - dual @ self._matrix
+        return float((dual * np.where(dual != 0, open_to, 0.0)).sum() + np.minimum(reduced * lower, reduced * upper).sum())
+
+    def _add_tangents(self, columns: Floats) -> bool:
+        """Add the tangents of curves that a solution is below; return whether there are any."""
+        rows = []
+        for curve in self._curves:
+            classes, pods = self._here(curve.node)
+            term, k = curve.term, int(curve.term.curve[curve.node])
+            load = float(term.held[curve.node] + term.demand[classes] @ columns[pods])
+            start, slope, value = (a[k] for a in (term.curves.start, term.curves.slope, term.curves.value))
+            piece = max(0, int((load + NEAR >= start).sum()) - 1)
+            steep, there = (curve.weight * self._scale * int(part[piece]) for part in (slope, value))
+            height = there + steep * (load - int(start[piece]))
+            if piece not in curve.known and height > columns[curve.column]:
+                curve.known.add(piece)
+                row = np.zeros(len(self._cost))
+                row[curve.column] = 1.0
+                row[pods] = -steep * term.demand[classes]
+                rows.append((row, there + steep * (int(term.held[curve.node]) - int(start[piece]))))
+        for row, low in rows:
+            self._matrix = np.vstack([self._matrix, row])
+            self._low, self._high = np.append(self._low, low), np.append(self._high, math.inf)
+            self._add_to_program(row, low, math.inf)
+        return bool(rows)
+
+    # -- what is left to decide -----------------------------------------------------------------------------------
+
+    def products(self, columns: Floats) -> Floats:
+        """``[n]`` what the program underrates the products of a node, in shares of `COST`."""
+        gap = np.zeros(self._nodes)
+        for product in self._products:
+            exact = columns[self.number[product.node]] * columns[product.m]
+            gap[product.node] += max(0.0, exact - columns[product.w]) * product.points.cost * self._scale
+        return gap
+
+    def rounded(self, columns: Floats) -> tuple[int, float]:
+        """Return the column of points that is whole in the end and not yet, with the most at stake, and what that is."""
+        best = (-1, 0.0)
+        for product in self._products:
+            if not product.points.whole:
+                continue
+            pods = columns[self.number[product.node]] * product.points.cost * self._scale
+            shares = product.points.share[:, product.node].tolist()
+            for column, share in ((product.m, 1.0), *zip(product.pieces, shares, strict=True)):
+                lacks = math.ceil(columns[column] - NEAR) - columns[column]
+                best = max(best, (column, float(lacks * pods * share)), key=lambda one: one[1])
+        return best
+
+    def placed(self, columns: Floats) -> Floats:
+        """``[c, n]`` pods of a solution."""
+        found = np.zeros(self._problem.shape)
+        there = self.pods >= 0
+        found[there] = columns[self.pods[there]]
+        return found
+
+    @property
+    def is_pod(self) -> Bools:
+        """``[j]`` whether a column counts pods of a class on a node."""
+        found = np.zeros(len(self._cost), dtype=np.bool_)
+        found[self.pods[self.pods >= 0]] = True
+        return found
+
+
+def _extent(lines: Sequence[tuple[float, Floats, Floats]], least: int, most: int, whole: bool) -> tuple[float, float]:
+    """Return the range of the highest of some lines for a number of pods in a range."""
+    low = max(constant + float(some[least : most + 1].min()) for constant, some, _ in lines)
+    high = max(constant + float(some[least : most + 1].max()) for constant, _, some in lines)
+    return (max(0, math.ceil(low - NEAR)), max(0, math.ceil(high))) if whole else (low, high)

@@ -1,0 +1,193 @@
+"""The points that pods miss at least, in more detail than `relaxation`: exact for small clusters with room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Floats, Ints
+from stowplan.models.problem import POINTS, Detail, Line, NodePoints, Part, Placement
+from stowplan.plugins_compat.final_state.plugin_scores import (
+    AffinityScores,
+    BalancedScores,
+    ByFramework,
+    FitScores,
+    OnNode,
+    OverFeasible,
+    Usage,
+)
+from stowplan.plugins_compat.final_state.relaxation import relaxed
+from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
+from stowplan.plugins_compat.final_state.spread_scores import SpreadScores
+from stowplan.plugins_compat.final_state.workload_costs import workload_costs
+from stowplan.plugins_compat.plugins.retired.node_resources_least_allocated import NodeResourcesLeastAllocated
+
+ROUNDED = 1e-6
+"""What a score that upstream computes in floating point may be above the exact one, in points."""
+
+
+def detailed(
+    scorer: FinalStateScorer, start: Placement, points: Mapping[str, int], size: Ints, upper: Ints, waiting: Ints
+) -> Sequence[Detail]:
+    """Return, for each plugin, what no legal placement costs less; see `Detail`.
+
+    Parameters
+    ----------
+    scorer
+        At ``start``; pods are taken off.
+    points
+        Cost of a point of each plugin that counts.
+    size, upper, waiting
+        ``[c]``, ``[c, n]``, and ``[c]``: pods of each class, the most of them on a node, and without a node.
+    """
+    state = scorer.framework.state
+    overloaded = state.requested > state.allocatable
+    parts = {part.name: part for part in relaxed(scorer, start, points)}
+    loads = _Loads(scorer, overloaded, np.minimum(upper, size[:, None]))
+    scores: list[tuple[int, OnNode | OverFeasible]] = [*scorer.on_node, *scorer.over_feasible]
+    found = []
+    for p, one in scores:
+        part = parts.get(scorer.names[p])
+        if part is None:
+            continue
+        price = points[part.name] / scorer.unit
+        if isinstance(one, AffinityScores | SpreadScores):
+            workloads = workload_costs(scorer, one, size, upper, waiting, price)
+            table = part.table.copy()
+            for workload in workloads:
+                table[workload.classes] = 0.0
+            found.append(Detail(part.name, table, part.missing, workloads=workloads))
+            continue
+        by_load = loads.points(one, price) if scorer.unit == 1 else None
+        if by_load is not None:
+            found.append(Detail(part.name, np.zeros_like(part.table), part.missing, by_load))
+        else:
+            found.append(Detail(part.name, part.table, part.missing, _crowding(part)))
+    return found
+
+
+def _crowding(part: Part) -> NodePoints | None:
+    """Return what pods on a node cost each other by a `Part`."""
+    if part.crowding is None and part.held is None:
+        return None
+    nodes = part.table.shape[1]
+    line = Line(
+        np.zeros(nodes) if part.held is None else part.held,
+        np.zeros_like(part.table) if part.crowding is None else part.crowding,
+    )
+    return NodePoints(1.0, ((line,),), np.ones((1, nodes)), np.zeros(nodes), whole=False)
+
+
+class _Loads:
+    """Scores by what is used of a node, for pods that may be on each.
+
+    Parameters
+    ----------
+    scorer
+        Without the pods.
+    overloaded
+        ``[r, n]`` whether more than there is was requested at the start.
+    most
+        ``[c, n]`` the most pods of each class on each node.
+    """
+
+    def __init__(self, scorer: FinalStateScorer, overloaded: Bools, most: Ints) -> None:
+        self._scorer, self._state = scorer, scorer.framework.state
+        self._overloaded, self._most = overloaded, most
+
+    def points(self, one: OnNode | OverFeasible, price: float) -> NodePoints | None:
+        """Return what a score misses by the loads of nodes; ``None`` if it is no such score."""
+        state, kinds = self._state, self._scorer.kinds
+        if not kinds:
+            return None
+        if isinstance(one, FitScores) and one.plugin.args.scoring_strategy.type == "LeastAllocated":
+            if (one.usage.asked != one.usage.own).any() or not self._alike(one.usage):
+                return None
+            here = self._capacity(one.usage) > 0
+            weights = np.where(here, one.usage.weights[:, None], 0)
+            return self._least(one.usage, weights, np.maximum(weights.sum(axis=0), 1), price)
+        if isinstance(one, ByFramework) and type(one.plugin) is NodeResourcesLeastAllocated:
+            usage = Usage(one.plugin.scored, kinds)
+            if (usage.asked != usage.own).any():
+                return None
+            weights = np.where(self._capacity(usage) > 0, usage.weights[:, None], 0)
+            return self._least(usage, weights, np.full(state.size, sum(s.weight or 1 for s in one.plugin.specs)), price)
+        if isinstance(one, BalancedScores) and state.release.balanced != "delta":
+            scored = all(one.most(c) > 0 for c in range(len(kinds)))
+            if scored and len(one.usage.specs) == 2 and (one.usage.asked == one.usage.own).all():
+                return self._balanced(one.usage, price)
+        return None
+
+    def _least(self, usage: Usage, weights: Ints, total: Ints, price: float) -> NodePoints:
+        """Return what the least allocated strategy misses: the share that is used of each resource, rounded up."""
+        share = weights / total
+        nothing = np.zeros(self._state.size)
+        rest = np.where(share.any(axis=0), POINTS * (1 - share.sum(axis=0)), float(POINTS))
+        pieces = tuple((self._line([(1.0, *each)], nothing),) for each in self._used(usage, legal=True))
+        return NodePoints(float(price), pieces, share, rest, whole=True)
+
+    def _balanced(self, usage: Usage, price: float) -> NodePoints:
+        """Return what is missed where two resources are used to different shares."""
+        rate = 1.0 if self._state.release.balanced == "difference" else 0.5
+        at_least, as_counted = self._used(usage, legal=True), self._used(usage, legal=False)
+        both = (self._capacity(usage) > 0).all(axis=0)
+        lines = tuple(
+            self._line(
+                [(np.where(both, rate, 0.0), *at_least[u]), (np.where(both, -rate, 0.0), *as_counted[v])], -ROUNDED
+            )
+            for u, v in ((0, 1), (1, 0))
+        )
+        nodes = self._state.size
+        return NodePoints(float(price), (lines,), np.ones((1, nodes)), np.zeros(nodes), whole=True)
+
+    def _capacity(self, usage: Usage) -> Ints:
+        """``[r, n]`` what nodes have of the resources of a score."""
+        capacity: Ints = self._state.allocatable[self._rows(usage)]
+        return capacity
+
+    def _rows(self, usage: Usage) -> list[int]:
+        return [self._state.resources[spec.name] for spec in usage.specs]
+
+    def _alike(self, usage: Usage) -> bool:
+        """Whether the same resources count for all pods."""
+        nodes = np.arange(self._state.size)
+        first, *others = (
+            usage.of(np.full_like(nodes, c), nodes, there=False)[2] > 0 for c in range(len(self._scorer.kinds))
+        )
+        return all(bool((other == first).all()) for other in others)
+
+    def _used(self, usage: Usage, *, legal: bool) -> list[tuple[Floats, Floats]]:
+        """Return for each resource what is used in percent: ``[n]`` by pods outside the problem, ``[c, n]`` by a pod.
+
+        Parameters
+        ----------
+        legal
+            Count no more than what the filter limits where containers that request nothing might fill the node: what
+            counts then is never above 100, and never above what the score counts.
+        """
+        state, nodes = self._state, np.arange(self._state.size)
+        held = usage.of(np.zeros_like(nodes), nodes, there=False)[0]
+        found = []
+        for i, row in enumerate(self._rows(usage)):
+            capacity = state.allocatable[row]
+            own = np.repeat(usage.own[i][:, None], state.size, axis=1)
+            before = held[i]
+            if legal:
+                fits = before + (usage.own[i] @ self._most) <= capacity
+                requests = np.array([state.vector(kind)[row] for kind in self._scorer.kinds], dtype=np.int64)
+                limited = np.where(self._overloaded[row], 0, requests[:, None])
+                own = np.where(fits, own, limited)
+                before = np.where(fits, before, np.where(self._overloaded[row], 0, state.requested[row]))
+            rate = np.where(capacity > 0, POINTS / np.maximum(capacity, 1), 0.0)
+            found.append((before * rate, own * rate))
+        return found
+
+    @staticmethod
+    def _line(terms: Sequence[tuple[Floats | float, Floats, Floats]], constant: Floats | float) -> Line:
+        """Return a weighted sum of what is used of resources."""
+        held, own = np.zeros_like(terms[0][1]), np.zeros_like(terms[0][2])
+        return Line(
+            sum((weight * before for weight, before, _ in terms), held) + constant,
+            sum((weight * each for weight, _, each in terms), own),
+        )

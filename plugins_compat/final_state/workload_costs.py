@@ -1,0 +1,150 @@
+"""What the pods of a workload miss at least of a score that counts pods by domain, by where they are.
+
+PodTopologySpread and InterPodAffinity read few other pods: those of the same workload, and of workloads that its terms
+name. Classes that read each other are taken together, and all ways to place their pods are scored with no other pod in
+the cluster. Others matter only as far as they take the room of a node, which is then not compared any more. Of the
+nodes of which that is not sure, those count that let a pod miss the least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, combinations, combinations_with_replacement, product
+from math import comb, prod
+
+import networkx as nx
+import numpy as np
+
+from stowplan.models.arrays import Bools, Floats, Ints
+from stowplan.models.problem import NOWHERE, Placement, WorkloadCost
+from stowplan.plugins_compat.final_state.plugin_scores import OverFeasible
+from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
+
+MOST_WAYS, MOST_OF_ALL = 400, 2_000
+"""Ways to place the pods of a group, and of all groups, up to which they are listed."""
+
+MOST_UNSURE = 4
+"""Nodes that others may fill up to which all sets of them are tried."""
+
+
+def workload_costs(
+    scorer: FinalStateScorer, one: OverFeasible, size: Ints, upper: Ints, waiting: Ints, price: float
+) -> tuple[WorkloadCost, ...]:
+    """Return what groups of classes miss at least; a group that has too many ways is left out.
+
+    Parameters
+    ----------
+    scorer
+        Without any of the pods.
+    size, waiting
+        ``[c]`` pods of each class, and how many of these may have no node.
+    upper
+        ``[c, n]`` the most pods of each class that a node can hold.
+    price
+        Of a unit of the score.
+    """
+    found, listed = [], 0
+    for group in sorted(_groups(scorer, one)):
+        ways = _number_of_ways(group, size, upper, waiting)
+        if ways > MOST_WAYS or listed + ways > MOST_OF_ALL or not _known(scorer, group):
+            continue
+        listed += ways
+        spare = _spare(scorer, group, size, upper)
+        pods = np.array(list(_ways(group, size, upper, waiting)), dtype=np.int64)
+        cost = np.array([_missed(scorer, one, group, way, spare) for way in pods], dtype=np.float64) * price
+        if cost.any():
+            found.append(WorkloadCost(np.array(group, dtype=np.int64), pods, cost))
+    scorer.go_to(Placement.of(()))
+    return tuple(found)
+
+
+def _groups(scorer: FinalStateScorer, one: OverFeasible) -> Iterator[list[int]]:
+    """Yield the classes that read each other, for those that the score does not find all nodes alike for."""
+    state, feasibility = scorer.framework.state, scorer.feasibility
+    counting: dict[int, list[int]] = {}
+    for c, kind in enumerate(scorer.kinds):
+        for counts in state.counting(kind):
+            counting.setdefault(id(counts), []).append(c)
+    reads: nx.Graph[int] = nx.Graph()
+    scored = [c for c in range(len(scorer.kinds)) if not one.flat(c)]
+    waiting = list(scored)
+    while waiting:
+        c = waiting.pop()
+        if c in reads:
+            continue
+        reads.add_node(c)
+        for counts in chain(one.counts(c) or (), feasibility.counts(c)):
+            for other in counting.get(id(counts), ()):
+                waiting.append(other)
+                reads.add_edge(c, other)
+    yield from (sorted(group) for group in nx.connected_components(reads))
+
+
+def _known(scorer: FinalStateScorer, group: Iterable[int]) -> bool:
+    """Whether filters read no pods but those of the group, and those of a node."""
+    return not any(scorer.feasibility.always_changes(c) for c in group)
+
+
+def _open(c: int, upper: Ints, waiting: Ints) -> list[int]:
+    return np.flatnonzero(upper[c]).tolist() + ([NOWHERE] if waiting[c] else [])
+
+
+def _number_of_ways(group: Sequence[int], size: Ints, upper: Ints, waiting: Ints) -> int:
+    """Return how many ways there are if nodes can hold any number of pods."""
+    places = ((len(_open(c, upper, waiting)), int(size[c])) for c in group)
+    return prod(comb(nodes + pods - 1, pods) for nodes, pods in places)
+
+
+def _ways(group: Sequence[int], size: Ints, upper: Ints, waiting: Ints) -> Iterator[Ints]:
+    """Yield ``[g, n]`` the ways to place the pods of a group."""
+    each = [combinations_with_replacement(_open(c, upper, waiting), int(size[c])) for c in group]
+    for nodes in product(*each):
+        way = np.zeros((len(group), upper.shape[1]), dtype=np.int64)
+        for g, chosen in enumerate(nodes):
+            np.add.at(way[g], [n for n in chosen if n != NOWHERE], 1)
+        placed = way.sum(axis=1)
+        if (way <= upper[group]).all() and (placed >= (size - waiting)[group]).all():
+            yield way
+
+
+def _spare(scorer: FinalStateScorer, group: Sequence[int], size: Ints, upper: Ints) -> Bools:
+    """``[g, n]`` the nodes that no pods of other classes can make infeasible, with those of the group there too."""
+    feasibility = scorer.feasibility
+    most = np.minimum(upper, size[:, None])
+    others = [c for c in range(len(size)) if c not in set(group)]
+    spare = feasibility.room_beside(most)[group]
+    for g, c in enumerate(group):
+        if feasibility.minds(c, others):
+            spare[g] = False
+    return spare
+
+
+def _missed(scorer: FinalStateScorer, one: OverFeasible, group: Sequence[int], way: Ints, spare: Bools) -> int:
+    """Return what the pods of a group miss at least of all points, in units."""
+    scorer.go_to(Placement.of((group[g], n, int(way[g, n])) for g, n in np.argwhere(way).tolist()))
+    missed = 0
+    for g, c in enumerate(group):
+        nodes = np.flatnonzero(way[g])
+        if one.flat(c) or not len(nodes):
+            continue
+        feasible = scorer.feasibility.feasible(np.full(len(nodes), c), nodes)
+        for n, most in zip(nodes.tolist(), feasible, strict=True):
+            missed += int(way[g, n]) * (one.most(c) - _best(one, c, n, most, spare[g]))
+    return missed
+
+
+def _best(one: OverFeasible, c: int, node: int, feasible: Bools, spare: Bools) -> int:
+    """Return the most points of a pod over all sets of nodes that may be feasible in the end."""
+    if not feasible[node]:
+        return 0  # others do not make it feasible: it has no score there
+    sure = feasible & spare
+    sure[node] = True
+    unsure = np.flatnonzero(feasible & ~sure).tolist()
+    if len(unsure) > MOST_UNSURE:
+        return one.most(c)
+    chosen = list(chain.from_iterable(combinations(unsure, number) for number in range(len(unsure) + 1)))
+    sets = np.repeat(sure[None], len(chosen), axis=0)
+    for row, nodes in zip(sets, chosen, strict=True):
+        row[list(nodes)] = True
+    points: Floats | Ints = one.in_place(np.full(len(sets), c), np.full(len(sets), node), sets)
+    return int(points.max())
