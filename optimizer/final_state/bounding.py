@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 
 from stowplan.models.problem import FinalCost, Move, Part, Placement, Problem
 from stowplan.models.stop import Stop
+from stowplan.optimizer.bounds.water_filling import may_wait
 from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.bound import FinalStateBound, whole
+from stowplan.optimizer.final_state.branch_and_bound import BranchAndBound
+from stowplan.optimizer.final_state.branching_program import BranchingProgram
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.split_bound import split_bound, splits
 from stowplan.optimizer.processes import Workers
@@ -71,30 +75,68 @@ class Question:
         return self.final.relaxation(self.problem.start)
 
 
-Work = Callable[[Question, Deadline, FinalStateParameters], int]
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A lower bound, and a placement that is better than the incumbent, if one was found."""
+
+    bound: int
+    placement: Placement | None = None
 
 
-def lower_bounds(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> Iterator[int]:
+Work = Callable[[Question, Deadline, FinalStateParameters], Found]
+
+
+def lower_bounds(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> Iterator[Found]:
     """Yield the bounds that there is time for; without time, those of the first multipliers."""
     for work, share in works(asked, deadline, parameters):
-        yield work(asked, deadline.share(share), parameters)
+        found = work(asked, deadline.share(share), parameters)
+        yield found
+        if found.placement is not None or found.bound >= asked.value:
+            return  # what was asked about is no longer the best, or proven
 
 
 def works(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> list[tuple[Work, float]]:
     """Return what bounds a tier, one after the other, each with its share of the time that is left then.
 
-    Loads and the cost of the final state are bounded each by itself first. A program over patterns that there is time
-    for proves more than these, unless moves are limited; so they have a short time then.
+    Small problems are divided into boxes first. Loads and the cost of the final state are bounded each by itself then.
+    A program over patterns that there is time for proves more than these, unless moves are limited; so they have a
+    short time then.
     """
+    branched: list[tuple[Work, float]] = (
+        [(_branched, parameters.branching_share)] if branches(asked, parameters) else []
+    )
     if not splits(asked.problem, asked.tier):
-        return [(_joint, 1.0)]
+        return [*branched, (_joint, 1.0)]
     left = deadline.share(1 - parameters.short_split_share)
     short = asked.problem.move_limit is None and parameters.in_time(asked.pairs, left)
-    return [(_separate, parameters.short_split_share if short else parameters.split_share), (_joint, 1.0)]
+    share = parameters.short_split_share if short else parameters.split_share
+    return [*branched, (_separate, share), (_joint, 1.0)]
 
 
-def _separate(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> int:
-    return split_bound(
+def branches(asked: Question, parameters: FinalStateParameters) -> bool:
+    """Whether a problem is small enough for branch and bound."""
+    _, nodes = asked.problem.shape
+    return nodes <= parameters.branched_nodes and int(np.count_nonzero(asked.upper)) <= parameters.branched_pairs
+
+
+def _branched(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> Found:
+    """Divide placements into boxes by the numbers of pods on nodes."""
+    problem, tier, upper = asked.problem, asked.tier, asked.upper.astype(np.int64)
+    evaluator, waiting = Evaluator(problem), may_wait(problem, tier, asked.reached)
+
+    def cost(placement: Placement) -> int | None:
+        seen = evaluator.evaluate(placement)
+        return seen.values[tier] if seen.legal and seen.values[:tier] <= asked.reached else None
+
+    details = asked.final.details(problem.start, upper, waiting)
+    program = BranchingProgram(problem, problem.tiers[tier], details, upper, waiting, asked.value)
+    search = BranchAndBound(program, cost, asked.value, _step(asked))
+    most = int(parameters.boxes * deadline.seconds) if deadline.deterministic else None
+    return Found(search.run(deadline, most), search.placement)
+
+
+def _separate(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> Found:
+    bound = split_bound(
         asked.problem,
         asked.upper,
         asked.tier,
@@ -105,12 +147,13 @@ def _separate(asked: Question, deadline: Deadline, parameters: FinalStateParamet
         parameters,
         kernels=asked.kernels,
     )
+    return Found(bound)
 
 
-def _joint(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> int:
+def _joint(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> Found:
     problem, tier = asked.problem, asked.problem.tiers[asked.tier]
     dual = FinalStateBound(problem, tier, asked.parts, asked.upper, asked.incumbent, asked.value, parameters)
-    return whole(dual.solve(deadline), asked.value, _step(asked))
+    return Found(whole(dual.solve(deadline), asked.value, _step(asked)))
 
 
 class NotSentError(Exception):
@@ -162,8 +205,8 @@ class BoundBeside:
         errors = (answer.exception() for answer in self._awaited if answer.done() and not answer.cancelled())
         return next((error for error in errors if isinstance(error, Exception)), None)
 
-    def new(self) -> list[int]:
-        """Return the bounds that have come since this was asked for the last time."""
+    def new(self) -> list[Found]:
+        """Return what has come since this was asked for the last time."""
         come = [answer for answer in self._awaited if answer.done()]
         self._awaited = [answer for answer in self._awaited if answer not in come or answer.exception() is not None]
         return [answer.result() for answer in come if answer.exception() is None]
@@ -192,7 +235,7 @@ def _work(
     began: float,
     seconds: float,
     parameters: FinalStateParameters,
-) -> int:
+) -> Found:
     return work(asked, Deadline(seconds, stop=stop, began=began), parameters)
 
 

@@ -18,13 +18,10 @@ import numpy as np
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import Placement
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.final_state.branching_program import COST, NEAR, BranchingProgram, Solution
+from stowplan.optimizer.final_state.branching_program import COST, NEAR, BranchingProgram, Change, Ranges, Solution
 
 SAFETY = 1e-12
 """Share of a value by which bounds are lowered, against rounding."""
-
-Change = tuple[int, float, float]
-"""A column, and the range that it is cut to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,11 +48,13 @@ class BranchAndBound:
         A number of which all values are multiples.
     """
 
-    def __init__(self, program: BranchingProgram, cost: Callable[[Placement], int | None], value: int, step: int) -> None:
+    def __init__(
+        self, program: BranchingProgram, cost: Callable[[Placement], int | None], value: int, step: int
+    ) -> None:
         self._program, self._cost, self._step = program, cost, step
         self.value, self.placement = value, None
         self._open: list[tuple[int, int, _Box]] = []
-        self._made = 0
+        self._made, self._root_is_empty = 0, False
         self._is_pod = program.is_pod
         self._asked: dict[bytes, int | None] = {}
 
@@ -65,22 +64,25 @@ class BranchAndBound:
 
     def run(self, deadline: Deadline, most: int | None = None) -> int:
         """Branch until time is up, or nothing is left, or so many boxes are made; return the lower bound."""
-        self._add(())
+        self._add(self._program.ranges(()))
+        if not self._open and self._root_is_empty:
+            return 0  # the incumbent is no solution of the program: it cannot be trusted
         while self._open and not deadline.over and (most is None or self._made < most):
             _, _, box = heapq.heappop(self._open)
             if box.bound >= self.value:
                 continue
-            children = list(self._halves(box))
-            for changes in children:
-                self._add((*box.changes, *changes), box.bound)
+            ranges = self._program.ranges(box.changes)
+            if ranges is not None:
+                for change in list(self._halves(box.solution.columns, *ranges)):
+                    self._add(self._program.narrowed(ranges, change), (*box.changes, change), box.bound)
         return min((box.bound for _, _, box in self._open), default=self.value)
 
-    def _add(self, changes: tuple[Change, ...], least: int = 0) -> None:
+    def _add(self, ranges: Ranges | None, changes: tuple[Change, ...] = (), least: int = 0) -> None:
         """Solve a box, and keep it if it may hold something better."""
-        ranges = self._program.ranges(changes)
         self._made += 1
-        solution = None if ranges is None else self._program.solve(*ranges)
+        solution = None if ranges is None else self._program.solve(ranges)
         if solution is None:
+            self._root_is_empty |= not changes
             return
         bound = max(least, self._whole(solution.bound))
         if bound < self.value:
@@ -93,39 +95,34 @@ class BranchAndBound:
         bound -= SAFETY * abs(bound)
         return max(0, math.ceil(bound / self._step) * self._step)
 
-    def _halves(self, box: _Box) -> Iterator[tuple[Change, ...]]:
-        """Yield what the box's columns are cut to in the parts that it is divided into."""
-        ranges = self._program.ranges(box.changes)
-        if ranges is None:
-            return
-        lower, upper = ranges
-        columns = box.solution.columns
+    def _halves(self, columns: Floats, lower: Floats, upper: Floats) -> Iterator[Change]:
+        """Yield what a column is cut to in the parts that a box is divided into, by the solution that it has."""
         gap = self._program.products(columns)
         if gap.max(initial=0.0) > NEAR * COST:
             for n in np.argsort(-gap, kind="stable").tolist():
                 number = self._program.number[n]
                 if lower[number] < upper[number]:
                     at = float(np.clip(math.floor(columns[number] + NEAR), lower[number], upper[number] - 1))
-                    yield ((number, lower[number], at),)
-                    yield ((number, at + 1, upper[number]),)
+                    yield number, lower[number], at
+                    yield number, at + 1, upper[number]
                     return
         column, _ = self._program.rounded(columns)
         if column >= 0 and math.ceil(columns[column] - NEAR) - columns[column] > NEAR:
-            at = math.floor(columns[column])
-            yield ((column, lower[column], float(at)),)
-            yield ((column, float(at + 1), upper[column]),)
+            at = float(math.floor(columns[column]))
+            yield column, lower[column], at
+            yield column, at + 1, upper[column]
             return
         yield from self._parts(columns, lower, upper)
 
-    def _parts(self, columns: Floats, lower: Floats, upper: Floats) -> Iterator[tuple[Change, ...]]:
+    def _parts(self, columns: Floats, lower: Floats, upper: Floats) -> Iterator[Change]:
         """Divide by the pods of a class on a node; where all are whole, ask for the exact cost of the placement."""
         free = np.flatnonzero(self._is_pod & (lower < upper))
         apart = np.abs(columns - np.rint(columns))[free]
         if apart.max(initial=0.0) > NEAR:
             column = int(free[apart.argmax()])
-            at = math.floor(columns[column])
-            yield ((column, lower[column], float(at)),)
-            yield ((column, float(at + 1), upper[column]),)
+            at = float(math.floor(columns[column]))
+            yield column, lower[column], at
+            yield column, at + 1, upper[column]
             return
         self._ask(np.rint(self._program.placed(columns)).astype(np.int64))
         if not len(free):
@@ -134,7 +131,7 @@ class BranchAndBound:
         at = float(round(columns[column]))
         for low, high in ((lower[column], at - 1), (at, at), (at + 1, upper[column])):
             if low <= high:
-                yield ((column, low, high),)
+                yield column, low, high
 
     def _ask(self, pods: Ints) -> None:
         """Ask for the exact cost of a placement, and keep it if it is the best one."""

@@ -21,7 +21,7 @@ column the cheaper end of its range.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import highspy
@@ -35,6 +35,13 @@ COST = 1000.0
 
 NEAR = 1e-6
 """How far a number may be from a whole one to count as such."""
+
+
+Ranges = tuple[Floats, Floats]
+"""``[j]`` and ``[j]``: the least and the greatest value of each column."""
+
+Change = tuple[int, float, float]
+"""A column, and the range that it is cut to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +149,7 @@ class BranchingProgram:
         self._range.append((lower, upper))
         return len(self._cost) - 1
 
-    def _row(self, lower: float, upper: float, columns: Sequence[int], amounts: Sequence[float]) -> int:
+    def _row(self, lower: float, upper: float, columns: Sequence[int], amounts: Iterable[float]) -> int:
         self._rows.append((lower, upper, list(columns), [float(a) for a in amounts]))
         return len(self._rows) - 1
 
@@ -219,16 +226,15 @@ class BranchingProgram:
                 least, most = (np.concatenate([[0.0], np.cumsum(some)]) for some in (each, each[::-1]))
                 known.append((float(line.constant[n]), least, most))
             lines.append(known)
-            low, high = _extent(known, 0, len(each), points.whole)
-            pieces.append(self._column(0.0, low, high))
+            pieces.append(self._column(0.0, *_extent(known, 0, len(each), points.whole)))
             for line in piece:
                 amounts = [1.0, *(-line.per_pod[classes, n])]
                 self._row(float(line.constant[n]), math.inf, [pieces[-1], *columns], amounts)
         low, high = self._mean(points, n, [self._range[p] for p in pieces])
         m = self._column(0.0, low, high)
         self._row(float(points.rest[n]), math.inf, [m, *pieces], [1.0, *(-points.share[:, n])])
-        most = float(copies.sum())
-        w = self._column(points.cost, min(0.0, most * low), max(0.0, most * high))
+        all_of_them = float(copies.sum())
+        w = self._column(points.cost, min(0.0, all_of_them * low), max(0.0, all_of_them * high))
         rows = tuple(self._row(-math.inf, math.inf, [w, m, self.number[n]], [1.0, 1.0, 1.0]) for _ in range(2))
         return _Product(points, n, pieces, m, w, (rows[0], rows[1]), lines)
 
@@ -236,7 +242,8 @@ class BranchingProgram:
     def _mean(points: NodePoints, n: int, ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
         """Return the range of ``m`` where pieces have ranges."""
         low, high = (
-            float(points.rest[n]) + sum(s * ends[i] for s, ends in zip(points.share[:, n].tolist(), ranges, strict=True))
+            float(points.rest[n])
+            + sum(s * ends[i] for s, ends in zip(points.share[:, n].tolist(), ranges, strict=True))
             for i in (0, 1)
         )
         return (math.ceil(low - NEAR), math.ceil(high)) if points.whole else (low, high)
@@ -268,13 +275,22 @@ class BranchingProgram:
         lp.addCols(len(self._cost), self._costs, self.lower, self.upper, 0, empty, empty, none)
         for row, low, high in zip(self._matrix, self._low, self._high, strict=True):
             self._add_to_program(row, low, high)
+        self._reading: dict[int, list[_Product]] = {}
+        for product in self._products:
+            for column in (self.number[product.node], product.m, *product.pieces):
+                self._reading.setdefault(column, []).append(product)
+        self._loads = np.zeros((len(self._curves), len(self._cost)))
+        for load, curve in zip(self._loads, self._curves, strict=True):
+            classes, pods = self._here(curve.node)
+            load[pods] = curve.term.demand[classes]
+        self._held = np.array([float(curve.term.held[curve.node]) for curve in self._curves])
         self._shown: list[tuple[float, float, float, float] | None] = [None] * len(self._products)
 
     def _add_to_program(self, row: Floats, low: float, high: float) -> None:
         used = np.flatnonzero(row).astype(np.int32)
         self._lp.addRow(low, high, len(used), used, row[used])
 
-    def ranges(self, changes: Sequence[tuple[int, float, float]]) -> tuple[Floats, Floats] | None:
+    def ranges(self, changes: Sequence[Change]) -> Ranges | None:
         """Return the ranges of the columns in a box, or ``None`` if one is empty.
 
         Parameters
@@ -282,11 +298,22 @@ class BranchingProgram:
         changes
             Columns with what their ranges are cut to.
         """
-        lower, upper = self.lower.copy(), self.upper.copy()
+        every = self.lower.copy(), self.upper.copy()
+        return self._cut(*every, changes, self._products)
+
+    def narrowed(self, ranges: Ranges, change: Change) -> Ranges | None:
+        """Return the same for a part of a box of which the ranges are known."""
+        return self._cut(ranges[0].copy(), ranges[1].copy(), [change], self._reading.get(change[0], ()))
+
+    def _cut(
+        self, lower: Floats, upper: Floats, changes: Sequence[Change], products: Sequence[_Product]
+    ) -> Ranges | None:
         for column, low, high in changes:
             lower[column], upper[column] = max(lower[column], low), min(upper[column], high)
-        for product in self._products:
+        for product in products:
             least, most = (int(ends[self.number[product.node]]) for ends in (lower, upper))
+            if least > most:
+                return None
             for p, lines in zip(product.pieces, product.lines, strict=True):
                 low, high = _extent(lines, least, most, product.points.whole)
                 lower[p], upper[p] = max(lower[p], low), min(upper[p], high)
@@ -295,14 +322,9 @@ class BranchingProgram:
             lower[product.m], upper[product.m] = max(lower[product.m], low), min(upper[product.m], high)
         return None if bool((lower > upper).any()) else (lower, upper)
 
-    def solve(self, lower: Floats, upper: Floats) -> Solution | None:
-        """Solve the program of a box; ``None`` if it is empty.
-
-        Parameters
-        ----------
-        lower, upper
-            What `ranges` returned.
-        """
+    def solve(self, ranges: Ranges) -> Solution | None:
+        """Solve the program of a box; ``None`` if it is empty."""
+        lower, upper = ranges
         self._envelop(lower, upper)
         self._lp.changeColsBounds(len(self._every), self._every, lower, upper)
         while True:
@@ -336,25 +358,26 @@ class BranchingProgram:
         open_to = np.where(dual > 0, self._low, self._high)
         dual = np.where(np.isfinite(open_to), dual, 0.0)
         reduced = self._costs - dual @ self._matrix
-        return float((dual * np.where(dual != 0, open_to, 0.0)).sum() + np.minimum(reduced * lower, reduced * upper).sum())
+        return float(
+            (dual * np.where(dual != 0, open_to, 0.0)).sum() + np.minimum(reduced * lower, reduced * upper).sum()
+        )
 
     def _add_tangents(self, columns: Floats) -> bool:
         """Add the tangents of curves that a solution is below; return whether there are any."""
         rows = []
-        for curve in self._curves:
-            classes, pods = self._here(curve.node)
-            term, k = curve.term, int(curve.term.curve[curve.node])
-            load = float(term.held[curve.node] + term.demand[classes] @ columns[pods])
-            start, slope, value = (a[k] for a in (term.curves.start, term.curves.slope, term.curves.value))
-            piece = max(0, int((load + NEAR >= start).sum()) - 1)
-            steep, there = (curve.weight * self._scale * int(part[piece]) for part in (slope, value))
-            height = there + steep * (load - int(start[piece]))
-            if piece not in curve.known and height > columns[curve.column]:
+        for i, (curve, load) in enumerate(
+            zip(self._curves, (self._held + self._loads @ columns).tolist(), strict=True)
+        ):
+            curves, k = curve.term.curves, int(curve.term.curve[curve.node])
+            piece = max(0, int(np.searchsorted(curves.start[k], load + NEAR, side="right")) - 1)
+            if piece in curve.known:
+                continue
+            steep, there = (curve.weight * self._scale * int(part[k, piece]) for part in (curves.slope, curves.value))
+            if there + steep * (load - int(curves.start[k, piece])) > columns[curve.column]:
                 curve.known.add(piece)
-                row = np.zeros(len(self._cost))
+                row = -steep * self._loads[i]
                 row[curve.column] = 1.0
-                row[pods] = -steep * term.demand[classes]
-                rows.append((row, there + steep * (int(term.held[curve.node]) - int(start[piece]))))
+                rows.append((row, there + steep * (float(self._held[i]) - int(curves.start[k, piece]))))
         for row, low in rows:
             self._matrix = np.vstack([self._matrix, row])
             self._low, self._high = np.append(self._low, low), np.append(self._high, math.inf)
@@ -372,7 +395,7 @@ class BranchingProgram:
         return gap
 
     def rounded(self, columns: Floats) -> tuple[int, float]:
-        """Return the column of points that is whole in the end and not yet, with the most at stake, and what that is."""
+        """Return the column that is to be whole, and is not, with the most at stake, and what that is."""
         best = (-1, 0.0)
         for product in self._products:
             if not product.points.whole:

@@ -55,6 +55,11 @@ class FinalStateParameters:
     largest_program, pairs_a_second, most_pairs
         Classes times nodes above which there is no linear program over patterns, only the subgradient method; how many
         more there may be by second of the time, and in all.
+    branched_nodes, branched_pairs, branching_share
+        Nodes, and pairs of a class and a node that can hold its pods, up to which placements are divided by the numbers
+        of pods on nodes; and the share of the bound's time for that.
+    boxes
+        Boxes of that division per unit of work in deterministic mode.
     toward_master
         How far to go from the best multipliers to those of the master.
     rounds
@@ -92,6 +97,10 @@ class FinalStateParameters:
     largest_program: int = 8_000
     pairs_a_second: float = 1_600.0
     most_pairs: int = 40_000
+    branched_nodes: int = 8
+    branched_pairs: int = 500
+    branching_share: float = 0.7
+    boxes: int = 300
     toward_master: float = 0.3
     rounds: int = 10
 

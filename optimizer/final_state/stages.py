@@ -18,8 +18,10 @@ from stowplan.optimizer.final_state.bounding import (
     LATE,
     LATE_AFTER_STOP,
     BoundBeside,
+    Found,
     NotSentError,
     Question,
+    branches,
     lower_bounds,
 )
 from stowplan.optimizer.final_state.descent import FinalStateDescent
@@ -66,13 +68,13 @@ class FinalStateStages:
         if run.is_open(tier):
             self._descend(chosen.short_descent_share if above else chosen.descent_share)
         share = chosen.long_surrogate_share if above else chosen.surrogate_share
-        with run.stage("search on surrogates", share, tier) as deadline:
-            # Few moves are best spent by descents; without a limit, annealing finds more where it begins anew.
-            limited = run.evaluator.problem.move_limit is not None
-            more = (run.best,) if limited else ()
-            outcome = steer(replace(self._options, time_limit=deadline.seconds), candidates=(*candidates, *more))
-            run.offer(outcome.placement, "surrogates")
-            self._take_bounds(outcome)
+        early = None if above or not run.is_open(tier) else self._begin_beside(small=True)
+        if early is not None:
+            with early:
+                self._steer(steer, candidates, share)
+                self._finish_beside(early)
+            return
+        self._steer(steer, candidates, share)
         if run.stop.is_set() or not run.is_open(tier):
             return
         # Surrogates have all processors; what follows is the search of one.
@@ -82,10 +84,27 @@ class FinalStateStages:
             self._search()
             return
         with beside:
-            self._search(lambda: self._take(beside))
-            if run.is_open(tier):
-                beside.end(LATE_AFTER_STOP if run.stop.is_set() else LATE)
-                self._take(beside)
+            self._finish_beside(beside)
+
+    def _steer(self, steer: Callable[..., Outcome], candidates: Sequence[Placement], share: float) -> None:
+        """Solve the problem with surrogates."""
+        run = self._run
+        with run.stage("search on surrogates", share, self._tier) as deadline:
+            # Few moves are best spent by descents; without a limit, annealing finds more where it begins anew.
+            limited = run.evaluator.problem.move_limit is not None
+            more = (run.best,) if limited else ()
+            outcome = steer(replace(self._options, time_limit=deadline.seconds), candidates=(*candidates, *more))
+            run.offer(outcome.placement, "surrogates")
+            self._take_bounds(outcome)
+
+    def _finish_beside(self, beside: BoundBeside) -> None:
+        """Search with the bound beside, and take what it has in the end."""
+        run, tier, chosen = self._run, self._tier, self._parameters
+        self._take(beside)
+        self._search(lambda: self._take(beside))
+        if run.is_open(tier):
+            beside.end(LATE_AFTER_STOP if run.stop.is_set() else LATE)
+            self._take(beside)
         if beside.failure is not None and run.is_open(tier) and not run.stop.is_set():
             run.note(f"the bound of {run.evaluator.problem.tiers[tier].name} failed in its process: {beside.failure}")
             self._bound(chosen.bound_share)
@@ -143,10 +162,18 @@ class FinalStateStages:
         reached, value = run.values[:tier], run.values[tier]
         return Question(run.evaluator.problem, run.upper, tier, reached, run.best, value, self._options.kernels)
 
-    def _begin_beside(self) -> BoundBeside | None:
-        """Have a process bound, if there is a processor for it, time, and memory."""
+    def _begin_beside(self, *, small: bool = False) -> BoundBeside | None:
+        """Have a process bound, if there is a processor for it, time, and memory.
+
+        Parameters
+        ----------
+        small
+            Only if the problem is small enough for branch and bound.
+        """
         run, chosen, options = self._run, self._parameters, self._options
         asked = self._question()
+        if small and not branches(asked, chosen):
+            return None
         spare = not options.deterministic and options.processes != 1 and allowed_processors() > 1
         # Its first multipliers take as long as its tables.
         worth = run.left >= chosen.beside_seconds + 2 * asked.pairs / chosen.prepared
@@ -162,8 +189,8 @@ class FinalStateStages:
         """Take bounds that have come and hold for what earlier tiers are; return whether to end the search."""
         run, tier = self._run, self._tier
         if bound_holds(run.values[:tier], beside.asked.reached):
-            for bound in beside.new():
-                run.raise_bound(tier, bound, BOUND)
+            for found in beside.new():
+                self._take_found(found)
         return not run.is_open(tier) or beside.failure is not None
 
     def _search(self, enough: Callable[[], bool] = lambda: False) -> None:
@@ -188,5 +215,10 @@ class FinalStateStages:
         if needed > 1 and run.left * share < needed:
             return  # its tables alone would take the time of the search, and more than there is
         with run.stage(BOUND, share, self._tier) as deadline:
-            for bound in lower_bounds(asked, deadline, self._parameters):
-                run.raise_bound(self._tier, bound, BOUND)
+            for found in lower_bounds(asked, deadline, self._parameters):
+                self._take_found(found)
+
+    def _take_found(self, found: Found) -> None:
+        if found.placement is not None:
+            self._run.offer(found.placement, BOUND)
+        self._run.raise_bound(self._tier, found.bound, BOUND)

@@ -17,7 +17,7 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state import bounding, stages
-from stowplan.optimizer.final_state.bounding import BoundBeside, NotSentError, Question, lower_bounds, works
+from stowplan.optimizer.final_state.bounding import BoundBeside, Found, NotSentError, Question, lower_bounds, works
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.parameters import Parameters
 from stowplan.optimizer.portfolio import solve
@@ -35,8 +35,8 @@ def question(nodes: int, objective: str = "kube", max_moves: int | None = None) 
     return Question(problem, upper_bounds(problem), tier, values[:tier], problem.start, values[tier], kernels=False)
 
 
-def awaited(beside: BoundBeside) -> list[int]:
-    """Return all bounds of a process that is given the time it takes."""
+def awaited(beside: BoundBeside) -> list[Found]:
+    """Return all that comes of a process that is given the time it takes."""
     deadline = Deadline(4 * SECONDS)
     while not beside.done and not deadline.over:
         time.sleep(0.05)
@@ -44,7 +44,7 @@ def awaited(beside: BoundBeside) -> list[int]:
     return beside.new()
 
 
-STEPS = FinalStateParameters(first_steps=20, most_steps=40, largest_program=0, pairs_a_second=0.0)
+STEPS = FinalStateParameters(first_steps=20, most_steps=40, largest_program=0, pairs_a_second=0.0, branched_nodes=0)
 """Ends by itself, however slow the machine is."""
 
 AT_ONCE = Parameters(final_state=replace(STEPS, beside_seconds=0.0))
@@ -60,7 +60,7 @@ def test_a_process_finds_what_is_found_here(objective: str) -> None:
     here = list(lower_bounds(asked, Deadline(SECONDS), STEPS))
     assert len(found) == len(here) == (2 if objective == "global" else 1)
     assert found[-1] == here[-1]
-    assert all(0 < bound <= asked.value for bound in found)
+    assert all(0 < one.bound <= asked.value for one in found)
 
 
 def test_few_moves_are_bounded_by_loads_and_score_each_by_itself() -> None:
@@ -76,12 +76,12 @@ def test_few_moves_are_bounded_by_loads_and_score_each_by_itself() -> None:
 
 
 def test_a_process_that_is_told_to_stop_says_what_it_has() -> None:
-    endless = FinalStateParameters(most_steps=10**9, largest_program=0, pairs_a_second=0.0)
+    endless = FinalStateParameters(most_steps=10**9, largest_program=0, pairs_a_second=0.0, branched_nodes=0)
     with BoundBeside(question(8), 100 * SECONDS, endless) as beside:
         began(beside)
         beside.end(SECONDS)
         (found,) = beside.new()
-    assert found > 0
+    assert found.bound > 0
 
 
 def began(beside: BoundBeside) -> None:
@@ -106,9 +106,9 @@ def test_a_search_takes_the_bound_from_beside_it(monkeypatch: pytest.MonkeyPatch
     bounds: list[int] = []
 
     class Watched(BoundBeside):
-        def new(self) -> list[int]:
+        def new(self) -> list[Found]:
             come = super().new()
-            bounds.extend(come)
+            bounds.extend(found.bound for found in come)
             return come
 
     monkeypatch.setattr(stages, "BoundBeside", Watched)
@@ -146,3 +146,12 @@ def test_what_fails_in_the_process_is_bounded_here(monkeypatch: pytest.MonkeyPat
     outcome = solve(question(12).problem, Options(time_limit=12, processes=2, parameters=AT_ONCE))
     assert any("failed in its process" in note for note in outcome.notes)
     assert 0 < outcome.tiers[-1].bound <= outcome.tiers[-1].value
+
+
+def test_a_small_problem_is_divided_while_it_is_searched() -> None:
+    """The process begins before the search on surrogates, and what it finds is taken."""
+    problem = make_problem(synthetic_snapshot(3, 12, 5), Settings(objective="kube")).problem
+    chosen = Parameters(final_state=FinalStateParameters(beside_seconds=0.0, enumerated=0))
+    outcome = solve(problem, Options(time_limit=20, processes=2, parameters=chosen))
+    assert outcome.tiers[-1].bound_by == "final-state bound"
+    assert outcome.tiers[-1].bound == outcome.tiers[-1].value > 0
