@@ -23,6 +23,9 @@ from stowplan.optimizer.final_state.branching_program import COST, NEAR, Branchi
 SAFETY = 1e-12
 """Share of a value by which bounds are lowered, against rounding."""
 
+DIVE = 0.25
+"""How far above the least bound a part may be, as a share of what is left to the best value, to be divided at once."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Box:
@@ -54,7 +57,7 @@ class BranchAndBound:
         self._program, self._cost, self._step = program, cost, step
         self.value, self.placement = value, None
         self._open: list[tuple[int, int, _Box]] = []
-        self._made, self._root_is_empty = 0, False
+        self._made = self._number = 0
         self._is_pod = program.is_pod
         self._asked: dict[bytes, int | None] = {}
 
@@ -64,29 +67,47 @@ class BranchAndBound:
 
     def run(self, deadline: Deadline, most: int | None = None) -> int:
         """Branch until time is up, or nothing is left, or so many boxes are made; return the lower bound."""
-        self._add(self._program.ranges(()))
-        if not self._open and self._root_is_empty:
+        root = self._solved(self._program.ranges(()), (), 0)
+        if root is None:
             return 0  # the incumbent is no solution of the program: it cannot be trusted
+        self._keep(root)
         while self._open and not deadline.over and (most is None or self._made < most):
             _, _, box = heapq.heappop(self._open)
-            if box.bound >= self.value:
-                continue
-            ranges = self._program.ranges(box.changes)
-            if ranges is not None:
-                for change in list(self._halves(box.solution.columns, *ranges)):
-                    self._add(self._program.narrowed(ranges, change), (*box.changes, change), box.bound)
-        return min((box.bound for _, _, box in self._open), default=self.value)
+            self._dive(box)
+        return min((bound for bound, _, _ in self._open), default=self.value)
 
-    def _add(self, ranges: Ranges | None, changes: tuple[Change, ...] = (), least: int = 0) -> None:
-        """Solve a box, and keep it if it may hold something better."""
+    def _dive(self, box: _Box | None) -> None:
+        """Divide a box, and go on with its best part as long as that is about as promising as any.
+
+        Programs of boxes that are parts of each other differ little, and the next one is solved from the last.
+        """
+        least = box.bound if box else 0
+        ranges = self._program.ranges(box.changes) if box else None
+        while box is not None and ranges is not None and box.bound < self.value:
+            parts = []
+            for change in list(self._halves(box.solution.columns, *ranges)):
+                narrowed = self._program.narrowed(ranges, change)
+                part = self._solved(narrowed, (*box.changes, change), box.bound)
+                if part is not None and narrowed is not None:
+                    parts.append((part, narrowed))
+            parts.sort(key=lambda one: one[0].bound)
+            box = None
+            if parts and parts[0][0].bound <= least + DIVE * (self.value - least):
+                (box, ranges), *parts = parts
+            for part, _ in parts:
+                self._keep(part)
+
+    def _solved(self, ranges: Ranges | None, changes: tuple[Change, ...], least: int) -> _Box | None:
+        """Return a box with the solution of its program, ``None`` if it is empty."""
         self._made += 1
         solution = None if ranges is None else self._program.solve(ranges)
-        if solution is None:
-            self._root_is_empty |= not changes
-            return
-        bound = max(least, self._whole(solution.bound))
-        if bound < self.value:
-            heapq.heappush(self._open, (bound, -self._made, _Box(bound, changes, solution)))
+        return None if solution is None else _Box(max(least, self._whole(solution.bound)), changes, solution)
+
+    def _keep(self, box: _Box) -> None:
+        """Keep a box for later if it may hold something better."""
+        if box.bound < self.value:
+            self._number += 1
+            heapq.heappush(self._open, (box.bound, -self._number, box))
 
     def _whole(self, bound: float) -> int:
         """Return the least multiple of the step that is not below a bound."""
