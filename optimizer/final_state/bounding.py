@@ -21,6 +21,7 @@ from stowplan.optimizer.final_state.bound import FinalStateBound, whole
 from stowplan.optimizer.final_state.branch_and_bound import BranchAndBound
 from stowplan.optimizer.final_state.branching_program import BranchingProgram
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
+from stowplan.optimizer.final_state.search import FinalStateSearch
 from stowplan.optimizer.final_state.split_bound import split_bound, splits
 from stowplan.optimizer.processes import Workers
 
@@ -120,7 +121,7 @@ def branches(asked: Question, parameters: FinalStateParameters) -> bool:
 
 
 def _branched(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> Found:
-    """Divide placements into boxes by the numbers of pods on nodes."""
+    """Divide placements into boxes, after a short search: a good value makes few boxes."""
     problem, tier, upper = asked.problem, asked.tier, asked.upper.astype(np.int64)
     evaluator, waiting = Evaluator(problem), may_wait(problem, tier, asked.reached)
 
@@ -128,11 +129,17 @@ def _branched(asked: Question, deadline: Deadline, parameters: FinalStateParamet
         seen = evaluator.evaluate(placement)
         return seen.values[tier] if seen.legal and seen.values[:tier] <= asked.reached else None
 
+    best = [asked.incumbent]
+    local = FinalStateSearch(Evaluator(problem.steered), problem, tier, asked.incumbent, best.append, parameters)
+    local.run(deadline.share(parameters.before_branching))
+    found = [(value, placement) for placement in best[1:] if (value := cost(placement)) is not None]
+    value, placement = min(found, default=(asked.value, None), key=lambda one: one[0])
     details = asked.final.details(problem.start, upper, waiting)
-    program = BranchingProgram(problem, problem.tiers[tier], details, upper, waiting, asked.value)
-    search = BranchAndBound(program, cost, asked.value, _step(asked))
+    program = BranchingProgram(problem, problem.tiers[tier], details, upper, waiting, value)
+    search = BranchAndBound(program, cost, value, _step(asked))
     most = int(parameters.boxes * deadline.seconds) if deadline.deterministic else None
-    return Found(search.run(deadline, most), search.placement)
+    bound = search.run(deadline, most)
+    return Found(bound, search.placement or placement)
 
 
 def _separate(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> Found:

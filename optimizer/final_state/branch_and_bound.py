@@ -26,13 +26,16 @@ SAFETY = 1e-12
 DIVE = 0.25
 """How far above the least bound a part may be, as a share of what is left to the best value, to be divided at once."""
 
+KEPT = 25_000_000
+"""Numbers in the boxes that are kept, of 8 bytes each."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Box:
     """A part of the placements, by what its columns are cut to, with a lower bound and the solution that has it."""
 
     bound: int
-    changes: tuple[Change, ...]
+    ranges: Ranges
     solution: Solution
 
 
@@ -66,12 +69,13 @@ class BranchAndBound:
     """The best value, and a placement that has it if it is better than the incumbent."""
 
     def run(self, deadline: Deadline, most: int | None = None) -> int:
-        """Branch until time is up, or nothing is left, or so many boxes are made; return the lower bound."""
-        root = self._solved(self._program.ranges(()), (), 0)
+        """Branch until time or memory is used up, or nothing is left, or so many boxes are made; return the bound."""
+        root = self._solved(self._program.ranges(()), 0)
         if root is None:
             return 0  # the incumbent is no solution of the program: it cannot be trusted
         self._keep(root)
-        while self._open and not deadline.over and (most is None or self._made < most):
+        fitting = KEPT // (4 * len(self._program.lower))
+        while 0 < len(self._open) <= fitting and not deadline.over and (most is None or self._made < most):
             _, _, box = heapq.heappop(self._open)
             self._dive(box)
         return min((bound for bound, _, _ in self._open), default=self.value)
@@ -82,26 +86,29 @@ class BranchAndBound:
         Programs of boxes that are parts of each other differ little, and the next one is solved from the last.
         """
         least = box.bound if box else 0
-        ranges = self._program.ranges(box.changes) if box else None
-        while box is not None and ranges is not None and box.bound < self.value:
+        while box is not None and box.bound < self.value:
+            ranges = self._program.tightened(box.ranges, box.solution, self.value)
+            if ranges is None:
+                return
             parts = []
             for change in list(self._halves(box.solution.columns, *ranges)):
-                narrowed = self._program.narrowed(ranges, change)
-                part = self._solved(narrowed, (*box.changes, change), box.bound)
-                if part is not None and narrowed is not None:
-                    parts.append((part, narrowed))
-            parts.sort(key=lambda one: one[0].bound)
+                part = self._solved(self._program.narrowed(ranges, change), box.bound)
+                if part is not None:
+                    parts.append(part)
+            parts.sort(key=lambda part: part.bound)
             box = None
-            if parts and parts[0][0].bound <= least + DIVE * (self.value - least):
-                (box, ranges), *parts = parts
-            for part, _ in parts:
+            if parts and parts[0].bound <= least + DIVE * (self.value - least):
+                box, *parts = parts
+            for part in parts:
                 self._keep(part)
 
-    def _solved(self, ranges: Ranges | None, changes: tuple[Change, ...], least: int) -> _Box | None:
+    def _solved(self, ranges: Ranges | None, least: int) -> _Box | None:
         """Return a box with the solution of its program, ``None`` if it is empty."""
         self._made += 1
         solution = None if ranges is None else self._program.solve(ranges)
-        return None if solution is None else _Box(max(least, self._whole(solution.bound)), changes, solution)
+        if solution is None or ranges is None:
+            return None
+        return _Box(max(least, self._whole(solution.bound)), ranges, solution)
 
     def _keep(self, box: _Box) -> None:
         """Keep a box for later if it may hold something better."""

@@ -54,10 +54,13 @@ class Solution:
         What no placement of the box costs less, in units of the tier.
     columns
         ``[j]`` the values of its columns.
+    reduced
+        ``[j]`` what a unit more of each column costs more at least, in units of the tier.
     """
 
     bound: float
     columns: Floats
+    reduced: Floats
 
 
 @dataclass(slots=True, eq=False)
@@ -322,6 +325,24 @@ class BranchingProgram:
             lower[product.m], upper[product.m] = max(lower[product.m], low), min(upper[product.m], high)
         return None if bool((lower > upper).any()) else (lower, upper)
 
+    def tightened(self, ranges: Ranges, solution: Solution, value: int) -> Ranges | None:
+        """Return the ranges of a box without what would cost as much as a value, by reduced costs.
+
+        A column that costs ``r`` more a unit can be ``(value - bound) / r`` units away from its cheaper end.
+        """
+        lower, upper = ranges[0].copy(), ranges[1].copy()
+        left = max(0.0, value - solution.bound)
+        pods = self.pods[self.pods >= 0]
+        r = solution.reduced[pods]
+        reach = np.floor(left / np.maximum(np.abs(r), 1e-9) + NEAR)
+        upper[pods] = np.where(r > 0, np.minimum(upper[pods], lower[pods] + reach), upper[pods])
+        lower[pods] = np.where(r < 0, np.maximum(lower[pods], ranges[1][pods] - reach), lower[pods])
+        for n, number in enumerate(self.number):
+            _, columns = self._here(n)
+            lower[number] = max(lower[number], lower[columns].sum())
+            upper[number] = min(upper[number], upper[columns].sum())
+        return self._cut(lower, upper, (), self._products)
+
     def solve(self, ranges: Ranges) -> Solution | None:
         """Solve the program of a box; ``None`` if it is empty."""
         lower, upper = ranges
@@ -334,9 +355,9 @@ class BranchingProgram:
                 return None
             found = self._lp.getSolution()
             columns = np.asarray(found.col_value)
-            bound = self._bound(np.asarray(found.row_dual), lower, upper)
+            bound, reduced = self._bound(np.asarray(found.row_dual), lower, upper)
             if status != highspy.HighsModelStatus.kOptimal or not self._add_tangents(columns):
-                return Solution(bound / self._scale, columns)
+                return Solution(bound / self._scale, columns, reduced / self._scale)
 
     def _envelop(self, lower: Floats, upper: Floats) -> None:
         """Set the rows below products to the ranges of their factors."""
@@ -353,14 +374,13 @@ class BranchingProgram:
                 self._low[row] = -k * other
                 self._lp.changeRowBounds(row, self._low[row], math.inf)
 
-    def _bound(self, dual: Floats, lower: Floats, upper: Floats) -> float:
-        """Return what no solution costs less, whatever the duals are worth."""
+    def _bound(self, dual: Floats, lower: Floats, upper: Floats) -> tuple[float, Floats]:
+        """Return what no solution costs less, whatever the duals are worth, and reduced costs."""
         open_to = np.where(dual > 0, self._low, self._high)
         dual = np.where(np.isfinite(open_to), dual, 0.0)
         reduced = self._costs - dual @ self._matrix
-        return float(
-            (dual * np.where(dual != 0, open_to, 0.0)).sum() + np.minimum(reduced * lower, reduced * upper).sum()
-        )
+        ends = np.minimum(reduced * lower, reduced * upper)
+        return float((dual * np.where(dual != 0, open_to, 0.0)).sum() + ends.sum()), reduced
 
     def _add_tangents(self, columns: Floats) -> bool:
         """Add the tangents of curves that a solution is below; return whether there are any."""

@@ -13,8 +13,9 @@ class FinalStateParameters:
 
     Parameters
     ----------
-    surrogate_share, long_surrogate_share
-        Share of the time for the engines that search on the surrogate terms; the long one where a tier above is open.
+    surrogate_share, long_surrogate_share, small_surrogate_share
+        Share of the time for the engines that search on the surrogate terms; the long one where a tier above is open,
+        and the most where branch and bound has a process of its own from the beginning.
     bound_share
         Share of what is left then for the bound.
     beside_seconds, beside_margin
@@ -58,6 +59,8 @@ class FinalStateParameters:
     branched_nodes, branched_pairs, branching_share
         Nodes, and pairs of a class and a node that can hold its pods, up to which placements are divided by the numbers
         of pods on nodes; and the share of the bound's time for that.
+    before_branching
+        Share of that for a search before.
     boxes
         Boxes of that division per unit of work in deterministic mode.
     toward_master
@@ -68,6 +71,7 @@ class FinalStateParameters:
 
     surrogate_share: float = 0.35
     long_surrogate_share: float = 0.6
+    small_surrogate_share: float = 0.15
     bound_share: float = 0.35
     beside_seconds: float = 5.0
     beside_margin: float = 0.5
@@ -99,7 +103,8 @@ class FinalStateParameters:
     most_pairs: int = 40_000
     branched_nodes: int = 8
     branched_pairs: int = 500
-    branching_share: float = 0.7
+    branching_share: float = 0.85
+    before_branching: float = 0.1
     boxes: int = 300
     toward_master: float = 0.3
     rounds: int = 10

@@ -71,7 +71,7 @@ class FinalStateStages:
         early = None if above or not run.is_open(tier) else self._begin_beside(small=True)
         if early is not None:
             with early:
-                self._steer(steer, candidates, share)
+                self._steer(steer, candidates, min(share, chosen.small_surrogate_share))
                 self._finish_beside(early)
             return
         self._steer(steer, candidates, share)
