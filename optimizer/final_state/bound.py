@@ -122,6 +122,7 @@ class FinalStateBound:
             dtype=np.float64,
         ).reshape(-1, nodes)
         self._most = self._most_pods()
+        self._kinds = [self._kinds_on(n) for n in range(nodes)]
         self._now = now
         self._price = self._worth()
         self._prices_of_room = np.zeros_like(self._free)
@@ -183,6 +184,14 @@ class FinalStateBound:
             case _:
                 pass
 
+    def _kinds_on(self, n: int) -> tuple[Ints, Ints, Floats, int]:
+        """Return a node's classes, those that start there first; pods of each; their crowding; how many start there."""
+        stay = np.minimum(self._start[:, n], self._upper[:, n])
+        more = self._upper[:, n] - stay
+        stayers, others = np.flatnonzero(stay), np.flatnonzero(more)
+        cls = np.concatenate([stayers, others])
+        return cls, np.concatenate([stay[stayers], more[others]]), self._crowding[cls, n], len(stayers)
+
     def _most_pods(self) -> Ints:
         """``[n]`` the most pods that a node can hold, by each capacity alone."""
         classes, nodes = self._problem.shape
@@ -221,12 +230,38 @@ class FinalStateBound:
         points, curves count for what they cost at least, and the bound is that of everything else.
         """
         self._take(self._evaluate()[0])
+        self._scale_prices(deadline)
         if self._tangents and not deadline.stop.is_set():
             for tangents in self._tangents:
                 tangents.slope = self._clipped(tangents, np.zeros_like(tangents.slope))
             self._price = self._worth()
             self._take(self._evaluate()[0])
+            self._scale_prices(deadline)
             self._set(self._kept)
+
+    def _scale_prices(self, deadline: Deadline) -> None:
+        """Try shares of the prices as they are, halving the way to the next share.
+
+        Pods that cost each other something are worth less than what they cost where they are: a node that is worth
+        filling at all would be filled to the last.
+        """
+        prices, best, step = self._price, -math.inf, 0.25
+        share = 2 * step
+        tried: dict[float, float] = {}
+        while step >= self._parameters.finest_share:
+            for near in (share, share - step, share + step):
+                if near not in tried:
+                    if deadline.over:
+                        return
+                    self._price = near * prices
+                    tried[near] = self._evaluate()[0]
+                    self._take(tried[near])
+            best, share = max((dual, near) for near, dual in tried.items())
+            step /= 2
+        if best < self._best:
+            self._set(self._kept)
+        else:
+            self._price = share * prices
 
     def _take(self, dual: float) -> bool:
         """Keep the multipliers if their bound is the best so far; return whether it is."""
@@ -333,8 +368,8 @@ class FinalStateBound:
         dual = float(constant + (self._price * problem.size).sum() + (gain * without).sum())
         amounts = abs(constant) + float(np.abs(self._price * problem.size).sum())
         chosen = np.zeros((classes, nodes), dtype=np.int64)
-        for n in range(nodes):
-            least, pods = self._node(n, cost[:, n], move)
+        for n, of_node in enumerate(np.ascontiguousarray(cost.T)):
+            least, pods = self._node(n, of_node, move)
             dual += least
             amounts += abs(least)
             chosen[:, n] = pods
@@ -342,21 +377,25 @@ class FinalStateBound:
 
     def _node(self, n: int, cost: Floats, move: Floats) -> tuple[float, Ints]:
         """Return the least cost of a node and its pods: of each number of pods, the cheapest ones."""
-        stay = np.minimum(self._start[:, n], self._upper[:, n])
-        stayers, others = np.flatnonzero(stay), np.flatnonzero(self._upper[:, n] > stay)
-        cls = np.concatenate([stayers, others])
-        copies = np.concatenate([stay[stayers], (self._upper[:, n] - stay)[others]])
-        single = np.concatenate([(cost - move)[stayers], cost[others]]) + self._held[n]
-        crowding = self._crowding[cls, n]
-        if crowding.min(initial=0.0) >= 0:
+        cls, copies, crowding, staying = self._kinds[n]
+        single = cost[cls] + self._held[n]
+        single[:staying] -= move[cls[:staying]]
+        selfless = crowding.min(initial=0.0) >= 0
+        if selfless:
             # A pod that costs something even alone is no part of a minimum: without it, all others cost no more.
             worth = single + crowding < 0
             cls, copies, single, crowding = cls[worth], copies[worth], single[worth], crowding[worth]
         number = np.arange(1, min(int(self._most[n]), int(copies.sum())) + 1)
+        if selfless:
+            number = _gaining(number, copies, single, crowding)
         if not len(number) or not len(cls):
             return 0.0, np.zeros(len(cost), dtype=np.int64)
         prices = single + number[:, None] * crowding
-        order = np.argsort(prices, axis=1)
+        # The cheapest k pods are among the cheapest k kinds of pods.
+        few = min(len(cls), len(number))
+        nearest = np.argpartition(prices, few - 1, axis=1)[:, :few]
+        sorting = np.argsort(np.take_along_axis(prices, nearest, axis=1), axis=1)
+        order = np.take_along_axis(nearest, sorting, axis=1)
         ordered = np.take_along_axis(prices, order, axis=1)
         taken = np.minimum(np.cumsum(copies[order], axis=1), number[:, None])
         taken = np.diff(taken, axis=1, prepend=0)
@@ -406,6 +445,17 @@ class FinalStateBound:
         slopes = tangents.weight * tangents.term.curves.slope[tangents.term.curve[here]]
         low[here], high[here] = slopes.min(axis=1), slopes.max(axis=1)
         return np.clip(slope, low, high)
+
+
+def _gaining(number: Ints, copies: Ints, single: Floats, crowding: Floats) -> Ints:
+    """Return the numbers ``k`` of pods for which ``k`` pods cost less than nothing each beside ``k - 1`` others.
+
+    One that costs something is better left out, so other numbers of pods are no part of a minimum.
+    """
+    until = np.where(crowding > 0, -single / np.where(crowding > 0, crowding, 1.0), np.inf)
+    order = np.argsort(until)
+    left = np.concatenate([np.cumsum(copies[order][::-1])[::-1], [0]])
+    return number[left[np.searchsorted(until[order], number, side="right")] >= number]
 
 
 def whole(bound: float, value: int, step: int) -> int:

@@ -51,6 +51,8 @@ class FinalStateParameters:
         Steps of the subgradient method per unit of work in deterministic mode.
     most_steps
         Steps of the subgradient method, and then of generating patterns, after which the bound is taken as it is.
+    finest_share
+        Least difference between shares of the first prices that are tried.
     first_steps
         Steps of the subgradient method before patterns are generated.
     largest_program, pairs_a_second, most_pairs
@@ -80,7 +82,7 @@ class FinalStateParameters:
     split_share: float = 0.6
     short_split_share: float = 0.2
     loads_share: float = 0.6
-    prepared: int = 300_000
+    prepared: int = 500_000
     enumerated: int = 4_000
     enumeration_share: float = 0.5
     descent_share: float = 0.2
@@ -97,6 +99,7 @@ class FinalStateParameters:
     trials: int = 150
     iterations: int = 30
     most_steps: int = 600
+    finest_share: float = 0.1
     first_steps: int = 60
     largest_program: int = 8_000
     pairs_a_second: float = 1_600.0
