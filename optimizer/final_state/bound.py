@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,47 +34,10 @@ from stowplan.models.problem import (
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.final_state.master import Load, Multipliers, PatternMaster
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
+from stowplan.optimizer.final_state.tangents import Tangents
 
 SAFETY = 1e-9
 """Share of the sum of all amounts by which a bound is lowered, against rounding."""
-
-
-@dataclass(slots=True)
-class _Tangents:
-    """A convex curve of loads, by its tangents.
-
-    Parameters
-    ----------
-    slope
-        ``[n]`` slope of the tangent of each node.
-    """
-
-    weight: float
-    term: NodeCurve
-    slope: Floats
-
-    def values(self) -> tuple[Floats, Floats]:
-        """Return ``[n]`` where each tangent touches, and the least of curve minus slope times load."""
-        curves = self.term.curves
-        point, least = np.zeros(len(self.slope)), np.zeros(len(self.slope))
-        for k in np.unique(self.term.curve[self.term.curve >= 0]).tolist():
-            here = self.term.curve == k
-            kept = curves.start[k] < (1 << 49)
-            starts, slopes, values = (a[k][kept].astype(np.float64) for a in (curves.start, curves.slope, curves.value))
-            rising = np.searchsorted(self.weight * slopes, self.slope[here], side="left")
-            at = np.clip(rising, 0, len(starts) - 1)
-            point[here] = starts[at]
-            least[here] = self.weight * values[at] - self.slope[here] * starts[at]
-        return point, least
-
-    def at(self, load: Ints) -> Floats:
-        """Return ``[n]`` what loads cost."""
-        curves, here = self.term.curves, self.term.curve >= 0
-        cost, k = np.zeros(len(load)), self.term.curve[here]
-        piece = np.maximum(0, (load[here][:, None] >= curves.start[k]).sum(axis=1) - 1)
-        beyond = load[here] - curves.start[k, piece]
-        cost[here] = self.weight * (curves.value[k, piece] + curves.slope[k, piece] * beyond.astype(np.float64))
-        return cost
 
 
 class FinalStateBound:
@@ -110,7 +72,7 @@ class FinalStateBound:
         self._crowding = sum((p.crowding for p in parts if p.crowding is not None), np.zeros((classes, nodes)))
         self._held = sum((p.held for p in parts if p.held is not None), np.zeros(nodes))
         self._move = np.zeros(classes)
-        self._tangents: list[_Tangents] = []
+        self._tangents: list[Tangents] = []
         now = incumbent.table(classes, nodes)
         for weighted in tier.terms:
             self._read(weighted.weight, weighted.term, incumbent)
@@ -180,7 +142,7 @@ class FinalStateBound:
                 here = term.curve >= 0
                 piece = np.maximum(0, (load[here][:, None] >= term.curves.start[term.curve[here]]).sum(axis=1) - 1)
                 slope[here] = weight * term.curves.slope[term.curve[here], piece]
-                self._tangents.append(_Tangents(float(weight), term, slope))
+                self._tangents.append(Tangents(float(weight), term, slope))
             case _:
                 pass
 
@@ -438,7 +400,7 @@ class FinalStateBound:
         for tangents, (bend, size) in zip(self._tangents, bends, strict=True):
             tangents.slope = self._clipped(tangents, tangents.slope + length * bend / size**2)
 
-    def _clipped(self, tangents: _Tangents, slope: Floats) -> Floats:
+    def _clipped(self, tangents: Tangents, slope: Floats) -> Floats:
         """Return slopes that the curves have."""
         low, high = np.zeros(len(slope)), np.zeros(len(slope))
         here = tangents.term.curve >= 0

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations, combinations_with_replacement, product
 from math import comb, prod
 
-import networkx as nx
 import numpy as np
 
 from stowplan.models.arrays import Bools, Floats, Ints
@@ -65,19 +64,23 @@ def _groups(scorer: FinalStateScorer, one: OverFeasible) -> Iterator[list[int]]:
     for c, kind in enumerate(scorer.kinds):
         for counts in state.counting(kind):
             counting.setdefault(id(counts), []).append(c)
-    reads: nx.Graph[int] = nx.Graph()
-    scored = [c for c in range(len(scorer.kinds)) if not one.flat(c)]
-    waiting = list(scored)
+    group_of: dict[int, set[int]] = {}
+    asked: set[int] = set()
+    waiting = [c for c in range(len(scorer.kinds)) if not one.flat(c)]
     while waiting:
         c = waiting.pop()
-        if c in reads:
+        if c in asked:
             continue
-        reads.add_node(c)
-        for counts in chain(one.counts(c) or (), feasibility.counts(c)):
-            for other in counting.get(id(counts), ()):
-                waiting.append(other)
-                reads.add_edge(c, other)
-    yield from (sorted(group) for group in nx.connected_components(reads))
+        asked.add(c)
+        read = {
+            other
+            for counts in chain(one.counts(c) or (), feasibility.counts(c))
+            for other in counting.get(id(counts), ())
+        }
+        waiting += read
+        group = {c}.union(*(group_of.get(other, {other}) for other in (c, *read)))
+        group_of.update(dict.fromkeys(group, group))
+    yield from (sorted(group) for group in {id(group): group for group in group_of.values()}.values())
 
 
 def _known(scorer: FinalStateScorer, group: Iterable[int]) -> bool:

@@ -1,0 +1,48 @@
+"""Convex curves of loads, each by one tangent: what the Lagrangian bound of a final state reads of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stowplan.models.arrays import Floats, Ints
+from stowplan.models.problem import NodeCurve
+
+
+@dataclass(slots=True)
+class Tangents:
+    """A convex curve of loads, by its tangents.
+
+    Parameters
+    ----------
+    slope
+        ``[n]`` slope of the tangent of each node.
+    """
+
+    weight: float
+    term: NodeCurve
+    slope: Floats
+
+    def values(self) -> tuple[Floats, Floats]:
+        """Return ``[n]`` where each tangent touches, and the least of curve minus slope times load."""
+        curves = self.term.curves
+        point, least = np.zeros(len(self.slope)), np.zeros(len(self.slope))
+        for k in np.unique(self.term.curve[self.term.curve >= 0]).tolist():
+            here = self.term.curve == k
+            kept = curves.start[k] < (1 << 49)
+            starts, slopes, values = (a[k][kept].astype(np.float64) for a in (curves.start, curves.slope, curves.value))
+            rising = np.searchsorted(self.weight * slopes, self.slope[here], side="left")
+            at = np.clip(rising, 0, len(starts) - 1)
+            point[here] = starts[at]
+            least[here] = self.weight * values[at] - self.slope[here] * starts[at]
+        return point, least
+
+    def at(self, load: Ints) -> Floats:
+        """Return ``[n]`` what loads cost."""
+        curves, here = self.term.curves, self.term.curve >= 0
+        cost, k = np.zeros(len(load)), self.term.curve[here]
+        piece = np.maximum(0, (load[here][:, None] >= curves.start[k]).sum(axis=1) - 1)
+        beyond = load[here] - curves.start[k, piece]
+        cost[here] = self.weight * (curves.value[k, piece] + curves.slope[k, piece] * beyond.astype(np.float64))
+        return cost
