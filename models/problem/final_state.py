@@ -7,7 +7,7 @@ cost, can follow moves, and offers a relaxation of which a bound can be computed
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -168,7 +168,9 @@ class FinalCost(Protocol):
             Where pods are at the start: a node that it overloads may stay so.
         """
 
-    def details(self, start: Placement, upper: Ints, waiting: Ints) -> Sequence[Detail]:
+    def details(
+        self, start: Placement, upper: Ints, waiting: Ints, enough: Callable[[], bool] = lambda: False
+    ) -> Sequence[Detail]:
         """Return the same in more detail, which takes longer, and is for small problems.
 
         Parameters
@@ -177,4 +179,6 @@ class FinalCost(Protocol):
             ``[c, n]`` the most pods of each class that a node can hold.
         waiting
             ``[c]`` the most pods of each class that may have no node.
+        enough
+            Is asked now and then whether to leave out what is not known yet.
         """

@@ -89,6 +89,8 @@ Work = Callable[[Question, Deadline, FinalStateParameters], Found]
 
 def lower_bounds(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> Iterator[Found]:
     """Yield the bounds that there is time for; without time, those of the first multipliers."""
+    if not asked.pairs:
+        return
     for work, share in works(asked, deadline, parameters):
         found = work(asked, deadline.share(share), parameters)
         yield found
@@ -123,6 +125,8 @@ def branches(asked: Question, parameters: FinalStateParameters) -> bool:
 def _branched(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> Found:
     """Divide placements into boxes, after a short search: a good value makes few boxes."""
     problem, tier, upper = asked.problem, asked.tier, asked.upper.astype(np.int64)
+    if deadline.over:
+        return Found(0)
     evaluator, waiting = Evaluator(problem), may_wait(problem, tier, asked.reached)
 
     def cost(placement: Placement) -> int | None:
@@ -134,7 +138,7 @@ def _branched(asked: Question, deadline: Deadline, parameters: FinalStateParamet
     local.run(deadline.share(parameters.before_branching))
     found = [(value, placement) for placement in best[1:] if (value := cost(placement)) is not None]
     value, placement = min(found, default=(asked.value, None), key=lambda one: one[0])
-    details = asked.final.details(problem.start, upper, waiting)
+    details = asked.final.details(problem.start, upper, waiting, lambda: deadline.over)
     program = BranchingProgram(problem, problem.tiers[tier], details, upper, waiting, value)
     search = BranchAndBound(program, cost, value, _step(asked))
     most = int(parameters.boxes * deadline.seconds) if deadline.deterministic else None
@@ -188,10 +192,10 @@ class BoundBeside:
         beginning = min(seconds, BEGINNING)
         left = Deadline(seconds - beginning)
         try:
-            self._awaited = [
-                self._workers.submit(_work, work, asked, began, beginning + share * left.seconds, parameters)
-                for work, share in works(asked, left, parameters)
-            ]
+            self._awaited, ends = [], 0.0
+            for work, share in works(asked, left, parameters):
+                ends += share * (left.seconds - ends)
+                self._awaited.append(self._workers.submit(_work, work, asked, began, beginning + ends, parameters))
         except Exception as error:  # a class that a user wrote may raise anything when it is to be sent
             self._workers.close()
             raise NotSentError(str(error)) from None

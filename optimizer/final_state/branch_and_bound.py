@@ -18,10 +18,8 @@ import numpy as np
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import Placement
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.final_state.branching_program import COST, NEAR, BranchingProgram, Change, Ranges, Solution
-
-SAFETY = 1e-12
-"""Share of a value by which bounds are lowered, against rounding."""
+from stowplan.optimizer.final_state.branching_program import COST, NEAR, BranchingProgram, Change
+from stowplan.optimizer.final_state.safe_program import Ranges, Solution
 
 DIVE = 0.25
 """How far above the least bound a part may be, as a share of what is left to the best value, to be divided at once."""
@@ -70,17 +68,18 @@ class BranchAndBound:
 
     def run(self, deadline: Deadline, most: int | None = None) -> int:
         """Branch until time or memory is used up, or nothing is left, or so many boxes are made; return the bound."""
-        root = self._solved(self._program.ranges(()), 0)
+        seconds = None if deadline.deterministic else deadline.remaining
+        root = self._solved(self._program.ranges(()), 0, seconds)
         if root is None:
             return 0  # the incumbent is no solution of the program: it cannot be trusted
         self._keep(root)
         fitting = KEPT // (4 * len(self._program.lower))
         while 0 < len(self._open) <= fitting and not deadline.over and (most is None or self._made < most):
             _, _, box = heapq.heappop(self._open)
-            self._dive(box)
+            self._dive(box, deadline, most)
         return min((bound for bound, _, _ in self._open), default=self.value)
 
-    def _dive(self, box: _Box | None) -> None:
+    def _dive(self, box: _Box | None, deadline: Deadline, most: int | None) -> None:
         """Divide a box, and go on with its best part as long as that is about as promising as any.
 
         Programs of boxes that are parts of each other differ little, and the next one is solved from the last.
@@ -90,9 +89,13 @@ class BranchAndBound:
             ranges = self._program.tightened(box.ranges, box.solution, self.value)
             if ranges is None:
                 return
+            if deadline.over or (most is not None and self._made >= most):
+                self._keep(box)
+                return
+            seconds = None if deadline.deterministic else deadline.remaining
             parts = []
             for change in list(self._halves(box.solution.columns, *ranges)):
-                part = self._solved(self._program.narrowed(ranges, change), box.bound)
+                part = self._solved(self._program.narrowed(ranges, change), box.bound, seconds)
                 if part is not None:
                     parts.append(part)
             parts.sort(key=lambda part: part.bound)
@@ -102,10 +105,10 @@ class BranchAndBound:
             for part in parts:
                 self._keep(part)
 
-    def _solved(self, ranges: Ranges | None, least: int) -> _Box | None:
+    def _solved(self, ranges: Ranges | None, least: int, seconds: float | None) -> _Box | None:
         """Return a box with the solution of its program, ``None`` if it is empty."""
         self._made += 1
-        solution = None if ranges is None else self._program.solve(ranges)
+        solution = None if ranges is None else self._program.solve(ranges, seconds)
         if solution is None or ranges is None:
             return None
         return _Box(max(least, self._whole(solution.bound)), ranges, solution)
@@ -120,11 +123,11 @@ class BranchAndBound:
         """Return the least multiple of the step that is not below a bound."""
         if not math.isfinite(bound):
             return 0
-        bound -= SAFETY * abs(bound)
         return max(0, math.ceil(bound / self._step) * self._step)
 
     def _halves(self, columns: Floats, lower: Floats, upper: Floats) -> Iterator[Change]:
         """Yield what a column is cut to in the parts that a box is divided into, by the solution that it has."""
+        columns = np.clip(columns, lower, upper)
         gap = self._program.products(columns)
         if gap.max(initial=0.0) > NEAR * COST:
             for n in np.argsort(-gap, kind="stable").tolist():
@@ -152,7 +155,7 @@ class BranchAndBound:
             yield column, lower[column], at
             yield column, at + 1, upper[column]
             return
-        self._ask(np.rint(self._program.placed(columns)).astype(np.int64))
+        self._ask(np.rint(self._program.placed(columns if len(free) else lower)).astype(np.int64))
         if not len(free):
             return
         column = int(free[0])
@@ -163,7 +166,7 @@ class BranchAndBound:
 
     def _ask(self, pods: Ints) -> None:
         """Ask for the exact cost of a placement, and keep it if it is the best one."""
-        key = pods.tobytes()
+        key = pods.astype(np.int16).tobytes()
         if key not in self._asked:
             placement = Placement.from_table(pods)
             cost = self._asked[key] = self._cost(placement)

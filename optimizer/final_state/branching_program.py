@@ -15,20 +15,20 @@
 The two rows of ``w`` are the convex envelope of the product (G. P. McCormick, "Computability of global solutions to
 factorable nonconvex programs", 1976), and exact where ``k`` is at an end of its range. Costs are in shares of the
 incumbent's. Duals of the program give a bound that holds whatever its precision: rows times duals, and for every
-column the cheaper end of its range.
+column the cheaper end of its range. So does a ray of duals that proves a box empty; without one, it is kept.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import highspy
 import numpy as np
 
 from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.problem import Capacity, Detail, Move, NodeCurve, NodePoints, Prefer, Problem, Tier, Unplaced
+from stowplan.optimizer.final_state.safe_program import Ranges, SafeProgram, Solution
 
 COST = 1000.0
 """What the incumbent costs in the program."""
@@ -36,31 +36,12 @@ COST = 1000.0
 NEAR = 1e-6
 """How far a number may be from a whole one to count as such."""
 
+APART = 1e-9
+"""Share by which ranges of what is not rounded are widened: the same sum in another order may differ."""
 
-Ranges = tuple[Floats, Floats]
-"""``[j]`` and ``[j]``: the least and the greatest value of each column."""
 
 Change = tuple[int, float, float]
 """A column, and the range that it is cut to."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Solution:
-    """The solution of a program.
-
-    Parameters
-    ----------
-    bound
-        What no placement of the box costs less, in units of the tier.
-    columns
-        ``[j]`` the values of its columns.
-    reduced
-        ``[j]`` what a unit more of each column costs more at least, in units of the tier.
-    """
-
-    bound: float
-    columns: Floats
-    reduced: Floats
 
 
 @dataclass(slots=True, eq=False)
@@ -123,9 +104,7 @@ class BranchingProgram:
         self._problem, self._tier, self._scale = problem, tier, COST / max(1, value)
         self._classes, self._nodes = problem.shape
         self._most = np.minimum(upper, problem.size[:, None])
-        self._cost: list[float] = []
-        self._range: list[tuple[float, float]] = []
-        self._rows: list[tuple[float, float, list[int], list[float]]] = []
+        self._program = SafeProgram(self._scale)
         self.pods = np.full(problem.shape, -1, dtype=np.int64)
         self._place(details, waiting)
         self._move()
@@ -142,19 +121,9 @@ class BranchingProgram:
             if isinstance(weighted.term, NodeCurve) and weighted.term.curves.convex
             for n in np.flatnonzero(weighted.term.curve >= 0).tolist()
         ]
-        self.lower, self.upper = (np.array(ends, dtype=np.float64) for ends in zip(*self._range, strict=True))
         self._set_up()
 
     # -- columns and rows -----------------------------------------------------------------------------------------
-
-    def _column(self, cost: float, lower: float, upper: float) -> int:
-        self._cost.append(cost * self._scale)
-        self._range.append((lower, upper))
-        return len(self._cost) - 1
-
-    def _row(self, lower: float, upper: float, columns: Sequence[int], amounts: Iterable[float]) -> int:
-        self._rows.append((lower, upper, list(columns), [float(a) for a in amounts]))
-        return len(self._rows) - 1
 
     def _here(self, n: int) -> tuple[list[int], list[int]]:
         """Return the classes that may be on a node, and their columns."""
@@ -173,12 +142,12 @@ class BranchingProgram:
                 case _:
                     pass
         for c, n in np.argwhere(self._most > 0).tolist():
-            self.pods[c, n] = self._column(float(table[c, n]), 0.0, float(self._most[c, n]))
+            self.pods[c, n] = self._program.column(float(table[c, n]), 0.0, float(self._most[c, n]))
         for c, size in enumerate(self._problem.size.tolist()):
             columns = self.pods[c][self.pods[c] >= 0].tolist()
             if waiting[c]:
-                columns.append(self._column(float(missing[c]), 0.0, float(waiting[c])))
-            self._row(size, size, columns, [1.0] * len(columns))
+                columns.append(self._program.column(float(missing[c]), 0.0, float(waiting[c])))
+            self._program.row(size, size, columns, [1.0] * len(columns))
 
     def _move(self) -> None:
         move = np.zeros(self._classes)
@@ -188,11 +157,11 @@ class BranchingProgram:
         start, limit = self._problem.start.table(*self._problem.shape), self._problem.move_limit
         gone = []
         for c, n in np.argwhere((start > 0) & (self.pods >= 0)).tolist():
-            gone.append(self._column(float(move[c]), 0.0, float(start[c, n])))
-            self._row(float(start[c, n]), math.inf, [gone[-1], int(self.pods[c, n])], [1.0, 1.0])
+            gone.append(self._program.column(float(move[c]), 0.0, float(start[c, n])))
+            self._program.row(float(start[c, n]), math.inf, [gone[-1], int(self.pods[c, n])], [1.0, 1.0])
         if limit is not None and gone:
             # Pods on nodes where they cannot stay leave in any case.
-            self._row(-math.inf, float(limit - start[self.pods < 0].sum()), gone, [1.0] * len(gone))
+            self._program.row(-math.inf, float(limit - start[self.pods < 0].sum()), gone, [1.0] * len(gone))
 
     def _limit_loads(self) -> None:
         for rule in self._problem.rules:
@@ -201,22 +170,22 @@ class BranchingProgram:
                 for n in range(self._nodes):
                     classes, columns = self._here(n)
                     if rule.demand[classes].any():
-                        self._row(-math.inf, float(max(0, rule.free[n], today[n])), columns, rule.demand[classes])
+                        self._program.row(-math.inf, max(0.0, rule.free[n], today[n]), columns, rule.demand[classes])
 
     def _count(self, n: int) -> int:
         _, columns = self._here(n)
-        number = self._column(0.0, 0.0, float(self._most[:, n].sum()))
-        self._row(0.0, 0.0, [number, *columns], [-1.0] + [1.0] * len(columns))
+        number = self._program.column(0.0, 0.0, float(self._most[:, n].sum()))
+        self._program.row(0.0, 0.0, [number, *columns], [-1.0] + [1.0] * len(columns))
         return number
 
     def _list(self, detail: Detail) -> None:
         """Add the ways to place the pods of listed groups."""
         for group in detail.workloads:
-            ways = [self._column(float(cost), 0.0, 1.0) for cost in group.cost]
-            self._row(1.0, 1.0, ways, [1.0] * len(ways))
+            ways = [self._program.column(float(cost), 0.0, 1.0) for cost in group.cost]
+            self._program.row(1.0, 1.0, ways, [1.0] * len(ways))
             for g, c in enumerate(group.classes.tolist()):
                 for n in np.flatnonzero(self.pods[c] >= 0).tolist():
-                    self._row(0.0, 0.0, [int(self.pods[c, n]), *ways], [-1.0, *group.pods[:, g, n].tolist()])
+                    self._program.row(0.0, 0.0, [int(self.pods[c, n]), *ways], [-1.0, *group.pods[:, g, n].tolist()])
 
     def _score(self, points: NodePoints, n: int) -> _Product:
         classes, columns = self._here(n)
@@ -229,16 +198,16 @@ class BranchingProgram:
                 least, most = (np.concatenate([[0.0], np.cumsum(some)]) for some in (each, each[::-1]))
                 known.append((float(line.constant[n]), least, most))
             lines.append(known)
-            pieces.append(self._column(0.0, *_extent(known, 0, len(each), points.whole)))
+            pieces.append(self._program.column(0.0, *_extent(known, 0, len(each), points.whole)))
             for line in piece:
                 amounts = [1.0, *(-line.per_pod[classes, n])]
-                self._row(float(line.constant[n]), math.inf, [pieces[-1], *columns], amounts)
-        low, high = self._mean(points, n, [self._range[p] for p in pieces])
-        m = self._column(0.0, low, high)
-        self._row(float(points.rest[n]), math.inf, [m, *pieces], [1.0, *(-points.share[:, n])])
+                self._program.row(float(line.constant[n]), math.inf, [pieces[-1], *columns], amounts)
+        low, high = self._mean(points, n, [self._program.range_of(p) for p in pieces])
+        m = self._program.column(0.0, low, high)
+        self._program.row(float(points.rest[n]), math.inf, [m, *pieces], [1.0, *(-points.share[:, n])])
         all_of_them = float(copies.sum())
-        w = self._column(points.cost, min(0.0, all_of_them * low), max(0.0, all_of_them * high))
-        rows = tuple(self._row(-math.inf, math.inf, [w, m, self.number[n]], [1.0, 1.0, 1.0]) for _ in range(2))
+        w = self._program.column(points.cost, min(0.0, all_of_them * low), max(0.0, all_of_them * high))
+        rows = tuple(self._program.row(-math.inf, math.inf, [w, m, self.number[n]], [1.0, 1.0, 1.0]) for _ in range(2))
         return _Product(points, n, pieces, m, w, (rows[0], rows[1]), lines)
 
     @staticmethod
@@ -254,44 +223,27 @@ class BranchingProgram:
     def _bend(self, weight: int, term: NodeCurve, n: int) -> _Curve:
         curves, k, held = term.curves, int(term.curve[n]), int(term.held[n])
         classes, _ = self._here(n)
-        reach = np.array([held, held + int(term.demand[classes] @ self._most[classes, n])])
+        each = term.demand[classes] * self._most[classes, n]
+        reach = np.array([held + int(np.minimum(0, each).sum()), held + int(np.maximum(0, each).sum())])
         corners = curves.start[k][(curves.start[k] > reach[0]) & (curves.start[k] < reach[1])]
         values = weight * curves.at(np.full(len(corners) + 2, k), np.concatenate([reach, corners])) * self._scale
-        return _Curve(term, weight, n, self._column(1.0 / self._scale, float(values.min()), float(values.max())), set())
+        column = self._program.column(1.0 / self._scale, float(values.min()), float(values.max()))
+        return _Curve(term, weight, n, column, set())
 
     # -- solving --------------------------------------------------------------------------------------------------
 
     def _set_up(self) -> None:
-        self._matrix = np.zeros((len(self._rows), len(self._cost)))
-        for i, (_, _, columns, amounts) in enumerate(self._rows):
-            np.add.at(self._matrix[i], columns, amounts)
-        self._low = np.array([low for low, _, _, _ in self._rows])
-        self._high = np.array([high for _, high, _, _ in self._rows])
-        self._costs = np.array(self._cost)
-        self._every = np.arange(len(self._cost), dtype=np.int32)
-        self._lp = lp = highspy.Highs()
-        lp.setOptionValue("output_flag", False)
-        lp.setOptionValue("threads", 1)
-        lp.setOptionValue("dual_feasibility_tolerance", 1e-9)
-        lp.setOptionValue("primal_feasibility_tolerance", 1e-9)
-        empty, none = np.zeros(0, dtype=np.int32), np.zeros(0)
-        lp.addCols(len(self._cost), self._costs, self.lower, self.upper, 0, empty, empty, none)
-        for row, low, high in zip(self._matrix, self._low, self._high, strict=True):
-            self._add_to_program(row, low, high)
+        self.lower, self.upper = self._program.begin()
         self._reading: dict[int, list[_Product]] = {}
         for product in self._products:
             for column in (self.number[product.node], product.m, *product.pieces):
                 self._reading.setdefault(column, []).append(product)
-        self._loads = np.zeros((len(self._curves), len(self._cost)))
+        self._loads = np.zeros((len(self._curves), len(self.lower)))
         for load, curve in zip(self._loads, self._curves, strict=True):
             classes, pods = self._here(curve.node)
             load[pods] = curve.term.demand[classes]
         self._held = np.array([float(curve.term.held[curve.node]) for curve in self._curves])
         self._shown: list[tuple[float, float, float, float] | None] = [None] * len(self._products)
-
-    def _add_to_program(self, row: Floats, low: float, high: float) -> None:
-        used = np.flatnonzero(row).astype(np.int32)
-        self._lp.addRow(low, high, len(used), used, row[used])
 
     def ranges(self, changes: Sequence[Change]) -> Ranges | None:
         """Return the ranges of the columns in a box, or ``None`` if one is empty.
@@ -331,6 +283,8 @@ class BranchingProgram:
         A column that costs ``r`` more a unit can be ``(value - bound) / r`` units away from its cheaper end.
         """
         lower, upper = ranges[0].copy(), ranges[1].copy()
+        if not math.isfinite(solution.bound):
+            return lower, upper
         left = max(0.0, value - solution.bound)
         pods = self.pods[self.pods >= 0]
         r = solution.reduced[pods]
@@ -343,21 +297,19 @@ class BranchingProgram:
             upper[number] = min(upper[number], upper[columns].sum())
         return self._cut(lower, upper, (), self._products)
 
-    def solve(self, ranges: Ranges) -> Solution | None:
-        """Solve the program of a box; ``None`` if it is empty."""
-        lower, upper = ranges
-        self._envelop(lower, upper)
-        self._lp.changeColsBounds(len(self._every), self._every, lower, upper)
+    def solve(self, ranges: Ranges, seconds: float | None = None) -> Solution | None:
+        """Solve the program of a box; ``None`` if it is empty.
+
+        Parameters
+        ----------
+        seconds
+            Time after which whatever is known is returned, at worst that nothing is.
+        """
+        self._envelop(*ranges)
         while True:
-            self._lp.run()
-            status = self._lp.getModelStatus()
-            if status == highspy.HighsModelStatus.kInfeasible:
-                return None
-            found = self._lp.getSolution()
-            columns = np.asarray(found.col_value)
-            bound, reduced = self._bound(np.asarray(found.row_dual), lower, upper)
-            if status != highspy.HighsModelStatus.kOptimal or not self._add_tangents(columns):
-                return Solution(bound / self._scale, columns, reduced / self._scale)
+            found = self._program.solve(ranges, seconds)
+            if found is None or not math.isfinite(found.bound) or not self._add_tangents(found.columns):
+                return found and Solution(found.bound / self._scale, found.columns, found.reduced / self._scale)
 
     def _envelop(self, lower: Floats, upper: Floats) -> None:
         """Set the rows below products to the ranges of their factors."""
@@ -368,19 +320,7 @@ class BranchingProgram:
                 continue
             self._shown[i] = ends
             for row, k, other in zip(product.rows, ends[:2], ends[2:], strict=True):
-                for column, amount in ((m, -k), (number, -other)):
-                    self._lp.changeCoeff(row, column, amount)
-                    self._matrix[row, column] = amount
-                self._low[row] = -k * other
-                self._lp.changeRowBounds(row, self._low[row], math.inf)
-
-    def _bound(self, dual: Floats, lower: Floats, upper: Floats) -> tuple[float, Floats]:
-        """Return what no solution costs less, whatever the duals are worth, and reduced costs."""
-        open_to = np.where(dual > 0, self._low, self._high)
-        dual = np.where(np.isfinite(open_to), dual, 0.0)
-        reduced = self._costs - dual @ self._matrix
-        ends = np.minimum(reduced * lower, reduced * upper)
-        return float((dual * np.where(dual != 0, open_to, 0.0)).sum() + ends.sum()), reduced
+                self._program.change_row(row, {m: -k, number: -other}, -k * other)
 
     def _add_tangents(self, columns: Floats) -> bool:
         """Add the tangents of curves that a solution is below; return whether there are any."""
@@ -398,10 +338,7 @@ class BranchingProgram:
                 row = -steep * self._loads[i]
                 row[curve.column] = 1.0
                 rows.append((row, there + steep * (float(self._held[i]) - int(curves.start[k, piece]))))
-        for row, low in rows:
-            self._matrix = np.vstack([self._matrix, row])
-            self._low, self._high = np.append(self._low, low), np.append(self._high, math.inf)
-            self._add_to_program(row, low, math.inf)
+        self._program.add_rows(rows)
         return bool(rows)
 
     # -- what is left to decide -----------------------------------------------------------------------------------
@@ -437,7 +374,7 @@ class BranchingProgram:
     @property
     def is_pod(self) -> Bools:
         """``[j]`` whether a column counts pods of a class on a node."""
-        found = np.zeros(len(self._cost), dtype=np.bool_)
+        found = np.zeros(len(self.lower), dtype=np.bool_)
         found[self.pods[self.pods >= 0]] = True
         return found
 
@@ -446,4 +383,7 @@ def _extent(lines: Sequence[tuple[float, Floats, Floats]], least: int, most: int
     """Return the range of the highest of some lines for a number of pods in a range."""
     low = max(constant + float(some[least : most + 1].min()) for constant, some, _ in lines)
     high = max(constant + float(some[least : most + 1].max()) for constant, _, some in lines)
-    return (max(0, math.ceil(low - NEAR)), max(0, math.ceil(high))) if whole else (low, high)
+    if whole:
+        return max(0, math.ceil(low - NEAR)), max(0, math.ceil(high))
+    apart = APART * max(1.0, abs(low), abs(high))
+    return low - apart, high + apart

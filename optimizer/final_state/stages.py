@@ -24,6 +24,7 @@ from stowplan.optimizer.final_state.bounding import (
     branches,
     lower_bounds,
 )
+from stowplan.optimizer.final_state.branch_and_bound import KEPT
 from stowplan.optimizer.final_state.descent import FinalStateDescent
 from stowplan.optimizer.final_state.enumeration import Enumeration
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
@@ -177,7 +178,10 @@ class FinalStateStages:
         spare = not options.deterministic and options.processes != 1 and allowed_processors() > 1
         # Its first multipliers take as long as its tables.
         worth = run.left >= chosen.beside_seconds + 2 * asked.pairs / chosen.prepared
-        if not spare or not worth or not run.memory.admits(chosen.library_bytes + chosen.bytes_per_pair * asked.pairs):
+        needed = (
+            chosen.library_bytes + chosen.bytes_per_pair * asked.pairs + (8 * KEPT if branches(asked, chosen) else 0)
+        )
+        if not spare or not worth or not run.memory.admits(needed):
             return None
         try:
             return BoundBeside(asked, run.left - chosen.beside_margin, chosen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from stowplan.plugins_compat.final_state.details import detailed
 from stowplan.plugins_compat.final_state.estimates import Estimates
 from stowplan.plugins_compat.final_state.relaxation import relaxed
 from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
+from stowplan.plugins_compat.final_state.workload_costs import Counts
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signature, Signatures
@@ -146,9 +147,11 @@ class PricedFinalState:
         """Return what the points missed cost at least, by plugin."""
         return relaxed(self.final_state.fresh(start), start, self.points)
 
-    def details(self, start: Placement, upper: Ints, waiting: Ints) -> Sequence[Detail]:
+    def details(
+        self, start: Placement, upper: Ints, waiting: Ints, enough: Callable[[], bool] = lambda: False
+    ) -> Sequence[Detail]:
         """Return the same in more detail."""
-        return detailed(self.final_state.fresh(start), start, self.points, self.size, upper, waiting)
+        return detailed(self.final_state.fresh(start), start, self.points, Counts(self.size, upper, waiting), enough)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from stowplan.plugins_compat.final_state.plugin_scores import (
     OverFeasible,
     Usage,
 )
-from stowplan.plugins_compat.final_state.relaxation import relaxed
+from stowplan.plugins_compat.final_state.relaxation import relaxed, unlimited
 from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
 from stowplan.plugins_compat.final_state.spread_scores import SpreadScores
-from stowplan.plugins_compat.final_state.workload_costs import workload_costs
+from stowplan.plugins_compat.final_state.workload_costs import Counts, workload_costs
 from stowplan.plugins_compat.plugins.retired.node_resources_least_allocated import NodeResourcesLeastAllocated
 
 ROUNDED = 1e-6
@@ -28,7 +28,11 @@ ROUNDED = 1e-6
 
 
 def detailed(
-    scorer: FinalStateScorer, start: Placement, points: Mapping[str, int], size: Ints, upper: Ints, waiting: Ints
+    scorer: FinalStateScorer,
+    start: Placement,
+    points: Mapping[str, int],
+    pods: Counts,
+    enough: Callable[[], bool],
 ) -> Sequence[Detail]:
     """Return, for each plugin, what no legal placement costs less; see `Detail`.
 
@@ -38,13 +42,14 @@ def detailed(
         At ``start``; pods are taken off.
     points
         Cost of a point of each plugin that counts.
-    size, upper, waiting
-        ``[c]``, ``[c, n]``, and ``[c]``: pods of each class, the most of them on a node, and without a node.
+    pods
+        How many there can be.
+    enough
+        Whether to leave out what is not known yet.
     """
-    state = scorer.framework.state
-    overloaded = state.requested > state.allocatable
+    overloaded = unlimited(scorer)
     parts = {part.name: part for part in relaxed(scorer, start, points)}
-    loads = _Loads(scorer, overloaded, np.minimum(upper, size[:, None]))
+    loads = _Loads(scorer, overloaded, pods.most)
     scores: list[tuple[int, OnNode | OverFeasible]] = [*scorer.on_node, *scorer.over_feasible]
     found = []
     for p, one in scores:
@@ -53,7 +58,7 @@ def detailed(
             continue
         price = points[part.name] / scorer.unit
         if isinstance(one, AffinityScores | SpreadScores):
-            workloads = workload_costs(scorer, one, size, upper, waiting, price)
+            workloads = workload_costs(scorer, one, pods, price, enough)
             table = part.table.copy()
             for workload in workloads:
                 table[workload.classes] = 0.0
@@ -63,20 +68,20 @@ def detailed(
         if by_load is not None:
             found.append(Detail(part.name, np.zeros_like(part.table), part.missing, by_load))
         else:
-            found.append(Detail(part.name, part.table, part.missing, _crowding(part)))
+            found.append(Detail(part.name, part.table, part.missing, _crowding(part, price)))
     return found
 
 
-def _crowding(part: Part) -> NodePoints | None:
+def _crowding(part: Part, price: float) -> NodePoints | None:
     """Return what pods on a node cost each other by a `Part`."""
-    if part.crowding is None and part.held is None:
+    if (part.crowding is None and part.held is None) or not price:
         return None
     nodes = part.table.shape[1]
     line = Line(
-        np.zeros(nodes) if part.held is None else part.held,
-        np.zeros_like(part.table) if part.crowding is None else part.crowding,
+        np.zeros(nodes) if part.held is None else part.held / price,
+        np.zeros_like(part.table) if part.crowding is None else part.crowding / price,
     )
-    return NodePoints(1.0, ((line,),), np.ones((1, nodes)), np.zeros(nodes), whole=False)
+    return NodePoints(price, ((line,),), np.ones((1, nodes)), np.zeros(nodes), whole=False)
 
 
 class _Loads:
@@ -102,20 +107,20 @@ class _Loads:
         if not kinds:
             return None
         if isinstance(one, FitScores) and one.plugin.args.scoring_strategy.type == "LeastAllocated":
-            if (one.usage.asked != one.usage.own).any() or not self._alike(one.usage):
+            if (one.usage.asked != one.usage.own).any() or not one.usage.alike:
                 return None
-            here = self._capacity(one.usage) > 0
-            weights = np.where(here, one.usage.weights[:, None], 0)
+            weights = np.where(one.usage.capacity > 0, one.usage.weights[:, None], 0)
             return self._least(one.usage, weights, np.maximum(weights.sum(axis=0), 1), price)
         if isinstance(one, ByFramework) and type(one.plugin) is NodeResourcesLeastAllocated:
             usage = Usage(one.plugin.scored, kinds)
             if (usage.asked != usage.own).any():
                 return None
-            weights = np.where(self._capacity(usage) > 0, usage.weights[:, None], 0)
+            weights = np.where(state.allocatable[self._rows(usage)] > 0, usage.weights[:, None], 0)
             return self._least(usage, weights, np.full(state.size, sum(s.weight or 1 for s in one.plugin.specs)), price)
         if isinstance(one, BalancedScores) and state.release.balanced != "delta":
             scored = all(one.most(c) > 0 for c in range(len(kinds)))
-            if scored and len(one.usage.specs) == 2 and (one.usage.asked == one.usage.own).all():
+            two = len(one.usage.specs) == 2 and one.usage.counts_for_all
+            if scored and two and (one.usage.asked == one.usage.own).all():
                 return self._balanced(one.usage, price)
         return None
 
@@ -131,7 +136,7 @@ class _Loads:
         """Return what is missed where two resources are used to different shares."""
         rate = 1.0 if self._state.release.balanced == "difference" else 0.5
         at_least, as_counted = self._used(usage, legal=True), self._used(usage, legal=False)
-        both = (self._capacity(usage) > 0).all(axis=0)
+        both = (usage.capacity > 0).all(axis=0)
         lines = tuple(
             self._line(
                 [(np.where(both, rate, 0.0), *at_least[u]), (np.where(both, -rate, 0.0), *as_counted[v])], -ROUNDED
@@ -141,21 +146,8 @@ class _Loads:
         nodes = self._state.size
         return NodePoints(float(price), (lines,), np.ones((1, nodes)), np.zeros(nodes), whole=True)
 
-    def _capacity(self, usage: Usage) -> Ints:
-        """``[r, n]`` what nodes have of the resources of a score."""
-        capacity: Ints = self._state.allocatable[self._rows(usage)]
-        return capacity
-
     def _rows(self, usage: Usage) -> list[int]:
         return [self._state.resources[spec.name] for spec in usage.specs]
-
-    def _alike(self, usage: Usage) -> bool:
-        """Whether the same resources count for all pods."""
-        nodes = np.arange(self._state.size)
-        first, *others = (
-            usage.of(np.full_like(nodes, c), nodes, there=False)[2] > 0 for c in range(len(self._scorer.kinds))
-        )
-        return all(bool((other == first).all()) for other in others)
 
     def _used(self, usage: Usage, *, legal: bool) -> list[tuple[Floats, Floats]]:
         """Return for each resource what is used in percent: ``[n]`` by pods outside the problem, ``[c, n]`` by a pod.
@@ -163,8 +155,8 @@ class _Loads:
         Parameters
         ----------
         legal
-            Count no more than what the filter limits where containers that request nothing might fill the node: what
-            counts then is never above 100, and never above what the score counts.
+            Count what is requested where containers that request nothing might fill the node, and nothing where no
+            filter limits that either: what counts then is never above 100, nor above what the score counts.
         """
         state, nodes = self._state, np.arange(self._state.size)
         held = usage.of(np.zeros_like(nodes), nodes, there=False)[0]

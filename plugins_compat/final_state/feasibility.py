@@ -163,15 +163,28 @@ class Feasibility:
         found: Bools = self._roomy[c]
         return found
 
-    def room_beside(self, pods: Ints) -> Bools:
-        """``[c, n]`` the nodes that have room for a pod where so many pods ``[c, n]`` are, itself among them."""
-        size, found = self._state.size, np.ones((len(self._kinds), self._state.size), dtype=np.bool_)
+    def room_beside(self, most: Ints, size: Ints) -> Bools:
+        """``[c, n]`` the nodes that have room for a pod of a class wherever all other pods are.
+
+        Parameters
+        ----------
+        most, size
+            ``[c, n]`` and ``[c]``: the most pods of each class on each node, and in all.
+        """
+        found = np.ones((len(self._kinds), self._state.size), dtype=np.bool_)
         free = self._state.allocatable - self._state.requested
+        itself = most >= size[:, None]  # of a class whose pods can all be there, one less is there beside the pod
         for row in range(len(free)):
             own = self._vectors[:, row]
-            others = (own @ pods)[None, :] - own[:, None] * np.ones(size, dtype=np.int64)
-            found &= self._needs[:, row, None] <= free[row] - np.maximum(0, others)
+            others = (own @ most)[None, :] - np.where(itself, own[:, None], 0)
+            found &= self._needs[:, row, None] <= free[row] - others
         return found
+
+    @property
+    def limited(self) -> Bools:
+        """``[r]`` the resources of which the filter admits no more than there is."""
+        compared: Bools = ((self._vectors == 0) | (self._needs != NOT_COMPARED)).all(axis=0)
+        return compared
 
     def minds(self, c: int, others: Iterable[int]) -> bool:
         """Whether a filter that looks at the pods of a node alone minds any of some classes beside a pod."""

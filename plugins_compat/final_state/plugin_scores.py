@@ -124,6 +124,22 @@ class Usage:
         """The resources."""
         return self._scored.specs
 
+    @property
+    def alike(self) -> bool:
+        """Whether each resource counts for all pods, or for none."""
+        return bool((self._counted == self._counted[:, :1]).all())
+
+    @property
+    def capacity(self) -> Ints:
+        """``[r, n]`` what nodes have of the resources that count for the pods of the first class; 0 of the others."""
+        found: Ints = np.where(self._counted[:, :1], self._scored.state.allocatable[self._rows], 0)
+        return found
+
+    @property
+    def counts_for_all(self) -> bool:
+        """Whether all resources count for all pods."""
+        return bool(self._counted.all())
+
     def of(self, cls: Ints, nodes: Ints, *, there: bool = True) -> tuple[Ints, Ints, Ints]:
         """Return usage without and with the pod, and capacity, each ``[r, k]``; capacity 0 where none counts.
 

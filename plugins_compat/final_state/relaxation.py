@@ -33,8 +33,7 @@ def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int
     points
         Cost of a point of each plugin that counts.
     """
-    state = scorer.framework.state
-    overloaded = state.requested > state.allocatable
+    overloaded = unlimited(scorer)
     scorer.go_to(Placement.of(()))
     scores: list[tuple[int, OnNode | OverFeasible]] = [*scorer.on_node, *scorer.over_feasible]
     found = []
@@ -52,6 +51,13 @@ def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int
                 None if held is None else held * weight,
             )
         )
+    return found
+
+
+def unlimited(scorer: FinalStateScorer) -> Bools:
+    """``[r, n]`` where more may be requested than there is: it is so at the start, or no filter minds."""
+    state = scorer.framework.state
+    found: Bools = (state.requested > state.allocatable) | ~scorer.feasibility.limited[:, None]
     return found
 
 
@@ -193,7 +199,13 @@ def _apart(scorer: FinalStateScorer, one: BalancedScores, overloaded: Bools, sta
     classes, size = len(scorer.kinds), state.size
     none, usage = np.zeros((classes, size)), one.usage
     scored = all(one.most(c) > 0 for c in range(classes))
-    if len(usage.specs) != 2 or not classes or not scored or (usage.asked != usage.own).any():
+    if (
+        not classes
+        or len(usage.specs) != 2
+        or not usage.counts_for_all
+        or not scored
+        or (usage.asked != usage.own).any()
+    ):
         return none, None, None
     rows = _rows(scorer, usage.specs)
     capacity = state.allocatable[rows]

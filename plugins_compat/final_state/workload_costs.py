@@ -8,8 +8,9 @@ nodes of which that is not sure, those count that let a pod miss the least.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, combinations, combinations_with_replacement, product
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations, combinations_with_replacement, product, takewhile
 from math import comb, prod
 
 import numpy as np
@@ -26,8 +27,34 @@ MOST_UNSURE = 4
 """Nodes that others may fill up to which all sets of them are tried."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """How many pods there can be.
+
+    Parameters
+    ----------
+    size, waiting
+        ``[c]`` pods of each class, and how many of these may have no node.
+    upper
+        ``[c, n]`` the most pods of each class that a node can hold.
+    """
+
+    size: Ints
+    upper: Ints
+    waiting: Ints
+
+    @property
+    def most(self) -> Ints:
+        """``[c, n]`` the most pods of each class on each node, and not more than there are."""
+        return np.minimum(self.upper, self.size[:, None])
+
+    def open_to(self, c: int) -> list[int]:
+        """Return the nodes that a pod of a class can be on, and `NOWHERE` if it may be without one."""
+        return np.flatnonzero(self.upper[c]).tolist() + ([NOWHERE] if self.waiting[c] else [])
+
+
 def workload_costs(
-    scorer: FinalStateScorer, one: OverFeasible, size: Ints, upper: Ints, waiting: Ints, price: float
+    scorer: FinalStateScorer, one: OverFeasible, pods: Counts, price: float, enough: Callable[[], bool]
 ) -> tuple[WorkloadCost, ...]:
     """Return what groups of classes miss at least; a group that has too many ways is left out.
 
@@ -35,24 +62,25 @@ def workload_costs(
     ----------
     scorer
         Without any of the pods.
-    size, waiting
-        ``[c]`` pods of each class, and how many of these may have no node.
-    upper
-        ``[c, n]`` the most pods of each class that a node can hold.
+    pods
+        How many there can be.
     price
         Of a unit of the score.
+    enough
+        Whether to leave out the groups that are not scored yet.
     """
     found, listed = [], 0
     for group in sorted(_groups(scorer, one)):
-        ways = _number_of_ways(group, size, upper, waiting)
+        ways = _number_of_ways(group, pods)
         if ways > MOST_WAYS or listed + ways > MOST_OF_ALL or not _known(scorer, group):
             continue
         listed += ways
-        spare = _spare(scorer, group, size, upper)
-        pods = np.array(list(_ways(group, size, upper, waiting)), dtype=np.int64)
-        cost = np.array([_missed(scorer, one, group, way, spare) for way in pods], dtype=np.float64) * price
-        if cost.any():
-            found.append(WorkloadCost(np.array(group, dtype=np.int64), pods, cost))
+        spare = _spare(scorer, group, pods)
+        every = np.array(list(_ways(group, pods)), dtype=np.int64)
+        missed = [_missed(scorer, one, group, way, spare) for way in takewhile(lambda _: not enough(), every)]
+        if any(missed) and len(missed) == len(every):
+            cost = np.array(missed, dtype=np.float64) * price
+            found.append(WorkloadCost(np.array(group, dtype=np.int64), every, cost))
     scorer.go_to(Placement.of(()))
     return tuple(found)
 
@@ -88,34 +116,29 @@ def _known(scorer: FinalStateScorer, group: Iterable[int]) -> bool:
     return not any(scorer.feasibility.always_changes(c) for c in group)
 
 
-def _open(c: int, upper: Ints, waiting: Ints) -> list[int]:
-    return np.flatnonzero(upper[c]).tolist() + ([NOWHERE] if waiting[c] else [])
-
-
-def _number_of_ways(group: Sequence[int], size: Ints, upper: Ints, waiting: Ints) -> int:
+def _number_of_ways(group: Sequence[int], pods: Counts) -> int:
     """Return how many ways there are if nodes can hold any number of pods."""
-    places = ((len(_open(c, upper, waiting)), int(size[c])) for c in group)
-    return prod(comb(nodes + pods - 1, pods) for nodes, pods in places)
+    places = ((len(pods.open_to(c)), int(pods.size[c])) for c in group)
+    return prod(comb(nodes + number - 1, number) for nodes, number in places)
 
 
-def _ways(group: Sequence[int], size: Ints, upper: Ints, waiting: Ints) -> Iterator[Ints]:
+def _ways(group: Sequence[int], pods: Counts) -> Iterator[Ints]:
     """Yield ``[g, n]`` the ways to place the pods of a group."""
-    each = [combinations_with_replacement(_open(c, upper, waiting), int(size[c])) for c in group]
+    each = [combinations_with_replacement(pods.open_to(c), int(pods.size[c])) for c in group]
     for nodes in product(*each):
-        way = np.zeros((len(group), upper.shape[1]), dtype=np.int64)
+        way = np.zeros((len(group), pods.upper.shape[1]), dtype=np.int64)
         for g, chosen in enumerate(nodes):
             np.add.at(way[g], [n for n in chosen if n != NOWHERE], 1)
         placed = way.sum(axis=1)
-        if (way <= upper[group]).all() and (placed >= (size - waiting)[group]).all():
+        if (way <= pods.upper[group]).all() and (placed >= (pods.size - pods.waiting)[group]).all():
             yield way
 
 
-def _spare(scorer: FinalStateScorer, group: Sequence[int], size: Ints, upper: Ints) -> Bools:
+def _spare(scorer: FinalStateScorer, group: Sequence[int], pods: Counts) -> Bools:
     """``[g, n]`` the nodes that no pods of other classes can make infeasible, with those of the group there too."""
     feasibility = scorer.feasibility
-    most = np.minimum(upper, size[:, None])
-    others = [c for c in range(len(size)) if c not in set(group)]
-    spare = feasibility.room_beside(most)[group]
+    others = [c for c in range(len(pods.size)) if c not in set(group)]
+    spare = feasibility.room_beside(pods.most, pods.size)[group]
     for g, c in enumerate(group):
         if feasibility.minds(c, others):
             spare[g] = False
