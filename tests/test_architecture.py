@@ -37,7 +37,7 @@ FLOORS = {
         "platform_scores policy profiles screening admission simulate scoring final_state compiler coverage parity"
     ),
     "optimizer": (
-        "compiled deadline threads memory processes distributed evaluate domains kinds subproblem cpsat backend "
+        "compiled deadline threads memory highs processes distributed evaluate domains kinds subproblem cpsat backend "
         "annealing annealing_elsewhere bounds column_generation lns checkpoint run constructive node_changes "
         "rearrangement reconfiguration closing parts regions final_state parameters workplace portfolio move_limits "
         "warm"

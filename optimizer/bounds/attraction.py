@@ -34,7 +34,7 @@ class Attraction:
 
     def most_domains(self, term: DomainCurve) -> int | None:
         """Return how many domains of a term its pods can be in at most; ``None`` if nothing is known."""
-        chosen: dict[tuple[int, int], int] = {}
+        chosen: dict[tuple[int, int], int] = {}  # by rule and topology
         for c in term.group.tolist():
             known = [
                 (most, i, id(topology))
@@ -43,8 +43,8 @@ class Attraction:
             ]
             if not known:
                 return None
-            most, *which = min(known)
-            chosen[which[0], which[1]] = most
+            most, i, topology_id = min(known)
+            chosen[i, topology_id] = most
         return sum(chosen.values())
 
     def _contained(self, inner: Topology, outer: Topology) -> bool:

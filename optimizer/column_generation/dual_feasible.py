@@ -11,6 +11,7 @@ import highspy
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
+from stowplan.optimizer.highs import linear_program
 
 UNIT = 720_720
 """Weights are integer multiples of this fraction of a device; duals are mostly fractions of small numbers."""
@@ -35,9 +36,7 @@ def demanded_weights(parts: Ints, number: Ints, size: int, grid: int, rounds: in
     """
     step = max(int(np.gcd.reduce(parts)), -(-size // grid))
     steps, residual = parts // step, size // step
-    lp = highspy.Highs()
-    lp.setOptionValue("output_flag", False)
-    lp.setOptionValue("threads", 1)
+    lp = linear_program()
     rows, empty = len(parts), np.zeros(0, dtype=np.int32)
     lp.addRows(rows, number * 1.0, np.full(rows, highspy.kHighsInf), 0, empty, empty, np.zeros(0))
     for i, often in enumerate((size // parts).tolist()):

@@ -21,19 +21,15 @@ from numpy.typing import NDArray
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import (
-    Capacity,
-    Move,
-    NodeCurve,
     Part,
     Placement,
-    Prefer,
     Problem,
     Tier,
-    Unplaced,
 )
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.final_state.master import Load, Multipliers, PatternMaster
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
+from stowplan.optimizer.final_state.pod_costs import convex_curves, pod_costs, rooms
 from stowplan.optimizer.final_state.tangents import Tangents
 
 SAFETY = 1e-9
@@ -67,22 +63,17 @@ class FinalStateBound:
         classes, nodes = problem.shape
         self._upper = np.minimum(upper, problem.size[:, None]).astype(np.int64)
         self._start = problem.start.table(classes, nodes)
-        self.table = sum((part.table for part in parts), np.zeros((classes, nodes)))
-        self._missing = sum((part.missing for part in parts), np.zeros(classes))
+        costs = pod_costs(problem, tier, parts)
+        self.table, self._missing, self._move = costs.table, costs.missing, costs.move
         self._crowding = sum((p.crowding for p in parts if p.crowding is not None), np.zeros((classes, nodes)))
         self._held = sum((p.held for p in parts if p.held is not None), np.zeros(nodes))
-        self._move = np.zeros(classes)
-        self._tangents: list[Tangents] = []
+        # What is of no use here counts as 0, which no term is below.
+        self._tangents = [Tangents.of(weight, term, incumbent) for weight, term in convex_curves(tier)]
         now = incumbent.table(classes, nodes)
-        for weighted in tier.terms:
-            self._read(weighted.weight, weighted.term, incumbent)
         self._limit = problem.move_limit
-        self._capacities = [r for r in problem.rules if isinstance(r, Capacity) and (r.demand >= 0).all()]
-        self._demands = np.array([r.demand for r in self._capacities], dtype=np.float64).reshape(-1, classes)
-        self._free = np.array(
-            [np.maximum(np.maximum(0, r.free), problem.start.per_node(nodes, r.demand)) for r in self._capacities],
-            dtype=np.float64,
-        ).reshape(-1, nodes)
+        capacities = list(rooms(problem))
+        self._demands = np.array([demand for demand, _ in capacities], dtype=np.float64).reshape(-1, classes)
+        self._free = np.array([room for _, room in capacities], dtype=np.float64).reshape(-1, nodes)
         self._most = self._most_pods()
         self._kinds = [self._kinds_on(n) for n in range(nodes)]
         self._now = now
@@ -126,25 +117,6 @@ class FinalStateBound:
         for t, tangents in enumerate(self._tangents):
             load = (tangents.term.demand @ now + tangents.term.held).astype(np.int64)
             self._add_loads(t, load.astype(np.float64), tangents.at(load))
-
-    def _read(self, weight: int, term: object, incumbent: Placement) -> None:
-        """Add a term of the tier; what is of no use here counts as 0, which no term is below."""
-        match term:
-            case Move():
-                self._move += weight * term.cost
-            case Prefer():
-                self.table = self.table + weight * term.table[term.row]
-            case Unplaced():
-                self._missing = self._missing + weight * term.cost
-            case NodeCurve() if term.curves.convex:
-                load = incumbent.per_node(len(term.held), term.demand) + term.held
-                slope = np.zeros(len(load))
-                here = term.curve >= 0
-                piece = np.maximum(0, (load[here][:, None] >= term.curves.start[term.curve[here]]).sum(axis=1) - 1)
-                slope[here] = weight * term.curves.slope[term.curve[here], piece]
-                self._tangents.append(Tangents(float(weight), term, slope))
-            case _:
-                pass
 
     def _kinds_on(self, n: int) -> tuple[Ints, Ints, Floats, int]:
         """Return a node's classes, those that start there first; pods of each; their crowding; how many start there."""

@@ -18,6 +18,7 @@ import numpy as np
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import Placement
 from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.final_state.bound import whole
 from stowplan.optimizer.final_state.branching_program import COST, NEAR, BranchingProgram, Change
 from stowplan.optimizer.final_state.safe_program import Ranges, Solution
 
@@ -50,21 +51,23 @@ class BranchAndBound:
         Value of the incumbent.
     step
         A number of which all values are multiples.
+
+    Attributes
+    ----------
+    value, placement
+        The best value, and a placement that has it if it is better than the incumbent.
     """
 
     def __init__(
         self, program: BranchingProgram, cost: Callable[[Placement], int | None], value: int, step: int
     ) -> None:
         self._program, self._cost, self._step = program, cost, step
-        self.value, self.placement = value, None
+        self.value = value
+        self.placement: Placement | None = None
         self._open: list[tuple[int, int, _Box]] = []
         self._made = self._number = 0
         self._is_pod = program.is_pod
         self._asked: dict[bytes, int | None] = {}
-
-    value: int
-    placement: Placement | None
-    """The best value, and a placement that has it if it is better than the incumbent."""
 
     def run(self, deadline: Deadline, most: int | None = None) -> int:
         """Branch until time or memory is used up, or nothing is left, or so many boxes are made; return the bound."""
@@ -94,7 +97,7 @@ class BranchAndBound:
                 return
             seconds = None if deadline.deterministic else deadline.remaining
             parts = []
-            for change in list(self._halves(box.solution.columns, *ranges)):
+            for change in self._halves(box.solution.columns, *ranges):
                 part = self._solved(self._program.narrowed(ranges, change), box.bound, seconds)
                 if part is not None:
                     parts.append(part)
@@ -111,19 +114,13 @@ class BranchAndBound:
         solution = None if ranges is None else self._program.solve(ranges, seconds)
         if solution is None or ranges is None:
             return None
-        return _Box(max(least, self._whole(solution.bound)), ranges, solution)
+        return _Box(max(least, whole(solution.bound, self.value, self._step)), ranges, solution)
 
     def _keep(self, box: _Box) -> None:
         """Keep a box for later if it may hold something better."""
         if box.bound < self.value:
             self._number += 1
             heapq.heappush(self._open, (box.bound, -self._number, box))
-
-    def _whole(self, bound: float) -> int:
-        """Return the least multiple of the step that is not below a bound."""
-        if not math.isfinite(bound):
-            return 0
-        return max(0, math.ceil(bound / self._step) * self._step)
 
     def _halves(self, columns: Floats, lower: Floats, upper: Floats) -> Iterator[Change]:
         """Yield what a column is cut to in the parts that a box is divided into, by the solution that it has."""
@@ -134,14 +131,11 @@ class BranchAndBound:
                 number = self._program.number[n]
                 if lower[number] < upper[number]:
                     at = float(np.clip(math.floor(columns[number] + NEAR), lower[number], upper[number] - 1))
-                    yield number, lower[number], at
-                    yield number, at + 1, upper[number]
+                    yield from ((number, lower[number], at), (number, at + 1, upper[number]))
                     return
         column, _ = self._program.rounded(columns)
         if column >= 0 and math.ceil(columns[column] - NEAR) - columns[column] > NEAR:
-            at = float(math.floor(columns[column]))
-            yield column, lower[column], at
-            yield column, at + 1, upper[column]
+            yield from _rounded(column, columns, lower, upper)
             return
         yield from self._parts(columns, lower, upper)
 
@@ -150,10 +144,7 @@ class BranchAndBound:
         free = np.flatnonzero(self._is_pod & (lower < upper))
         apart = np.abs(columns - np.rint(columns))[free]
         if apart.max(initial=0.0) > NEAR:
-            column = int(free[apart.argmax()])
-            at = float(math.floor(columns[column]))
-            yield column, lower[column], at
-            yield column, at + 1, upper[column]
+            yield from _rounded(int(free[apart.argmax()]), columns, lower, upper)
             return
         self._ask(np.rint(self._program.placed(columns if len(free) else lower)).astype(np.int64))
         if not len(free):
@@ -172,3 +163,9 @@ class BranchAndBound:
             cost = self._asked[key] = self._cost(placement)
             if cost is not None and cost < self.value:
                 self.value, self.placement = cost, placement
+
+
+def _rounded(column: int, columns: Floats, lower: Floats, upper: Floats) -> tuple[Change, Change]:
+    """Return what is left of a column below its value, and above it."""
+    at = float(math.floor(columns[column]))
+    return (column, lower[column], at), (column, at + 1, upper[column])

@@ -27,7 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stowplan.models.arrays import Bools, Floats, Ints
-from stowplan.models.problem import Capacity, Detail, Move, NodeCurve, NodePoints, Prefer, Problem, Tier, Unplaced
+from stowplan.models.problem import Detail, NodeCurve, NodePoints, Problem, Tier
+from stowplan.optimizer.final_state.pod_costs import PodCosts, convex_curves, pod_costs, rooms
 from stowplan.optimizer.final_state.safe_program import Ranges, SafeProgram, Solution
 
 COST = 1000.0
@@ -101,13 +102,14 @@ class BranchingProgram:
     def __init__(
         self, problem: Problem, tier: Tier, details: Sequence[Detail], upper: Ints, waiting: Ints, value: int
     ) -> None:
-        self._problem, self._tier, self._scale = problem, tier, COST / max(1, value)
-        self._classes, self._nodes = problem.shape
+        self._problem, self._scale = problem, COST / max(1, value)
+        _, self._nodes = problem.shape
         self._most = np.minimum(upper, problem.size[:, None])
         self._program = SafeProgram(self._scale)
         self.pods = np.full(problem.shape, -1, dtype=np.int64)
-        self._place(details, waiting)
-        self._move()
+        costs = pod_costs(problem, tier, details)
+        self._place(costs, waiting)
+        self._move(costs)
         self._limit_loads()
         self.number = [self._count(n) for n in range(self._nodes)]
         for detail in details:
@@ -116,10 +118,9 @@ class BranchingProgram:
             self._score(detail.points, n) for detail in details if detail.points for n in range(self._nodes)
         ]
         self._curves = [
-            self._bend(weighted.weight, weighted.term, n)
-            for weighted in tier.terms
-            if isinstance(weighted.term, NodeCurve) and weighted.term.curves.convex
-            for n in np.flatnonzero(weighted.term.curve >= 0).tolist()
+            self._bend(weight, term, n)
+            for weight, term in convex_curves(tier)
+            for n in np.flatnonzero(term.curve >= 0).tolist()
         ]
         self._set_up()
 
@@ -130,47 +131,31 @@ class BranchingProgram:
         classes = np.flatnonzero(self.pods[:, n] >= 0)
         return classes.tolist(), self.pods[classes, n].tolist()
 
-    def _place(self, details: Sequence[Detail], waiting: Ints) -> None:
-        table = sum((detail.table for detail in details), np.zeros(self._problem.shape))
-        missing = sum((detail.missing for detail in details), np.zeros(self._classes))
-        for weighted in self._tier.terms:
-            match weighted.term:
-                case Prefer() as term:
-                    table = table + weighted.weight * term.table[term.row]
-                case Unplaced() as term:
-                    missing = missing + weighted.weight * term.cost
-                case _:
-                    pass
+    def _place(self, costs: PodCosts, waiting: Ints) -> None:
         for c, n in np.argwhere(self._most > 0).tolist():
-            self.pods[c, n] = self._program.column(float(table[c, n]), 0.0, float(self._most[c, n]))
+            self.pods[c, n] = self._program.column(float(costs.table[c, n]), 0.0, float(self._most[c, n]))
         for c, size in enumerate(self._problem.size.tolist()):
             columns = self.pods[c][self.pods[c] >= 0].tolist()
             if waiting[c]:
-                columns.append(self._program.column(float(missing[c]), 0.0, float(waiting[c])))
+                columns.append(self._program.column(float(costs.missing[c]), 0.0, float(waiting[c])))
             self._program.row(size, size, columns, [1.0] * len(columns))
 
-    def _move(self) -> None:
-        move = np.zeros(self._classes)
-        for weighted in self._tier.terms:
-            if isinstance(weighted.term, Move):
-                move += weighted.weight * weighted.term.cost
+    def _move(self, costs: PodCosts) -> None:
         start, limit = self._problem.start.table(*self._problem.shape), self._problem.move_limit
         gone = []
         for c, n in np.argwhere((start > 0) & (self.pods >= 0)).tolist():
-            gone.append(self._program.column(float(move[c]), 0.0, float(start[c, n])))
+            gone.append(self._program.column(float(costs.move[c]), 0.0, float(start[c, n])))
             self._program.row(float(start[c, n]), math.inf, [gone[-1], int(self.pods[c, n])], [1.0, 1.0])
         if limit is not None and gone:
             # Pods on nodes where they cannot stay leave in any case.
             self._program.row(-math.inf, float(limit - start[self.pods < 0].sum()), gone, [1.0] * len(gone))
 
     def _limit_loads(self) -> None:
-        for rule in self._problem.rules:
-            if isinstance(rule, Capacity) and (rule.demand >= 0).all():
-                today = self._problem.start.per_node(self._nodes, rule.demand)
-                for n in range(self._nodes):
-                    classes, columns = self._here(n)
-                    if rule.demand[classes].any():
-                        self._program.row(-math.inf, max(0.0, rule.free[n], today[n]), columns, rule.demand[classes])
+        for demand, room in rooms(self._problem):
+            for n in range(self._nodes):
+                classes, columns = self._here(n)
+                if demand[classes].any():
+                    self._program.row(-math.inf, float(room[n]), columns, demand[classes])
 
     def _count(self, n: int) -> int:
         _, columns = self._here(n)
@@ -309,7 +294,7 @@ class BranchingProgram:
         while True:
             found = self._program.solve(ranges, seconds)
             if found is None or not math.isfinite(found.bound) or not self._add_tangents(found.columns):
-                return found and Solution(found.bound / self._scale, found.columns, found.reduced / self._scale)
+                return found
 
     def _envelop(self, lower: Floats, upper: Floats) -> None:
         """Set the rows below products to the ranges of their factors."""

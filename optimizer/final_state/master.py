@@ -22,6 +22,7 @@ import highspy
 import numpy as np
 
 from stowplan.models.arrays import Bools, Floats, Ints
+from stowplan.optimizer.highs import limit_time, linear_program
 
 COST = 1000.0
 """What the incumbent costs in the program."""
@@ -118,9 +119,7 @@ class PatternMaster:
         lower = [size, np.full(len(room), without), [without], held, np.full(self._nodes, without), self._here()]
         upper = [size, room, [most_gone], held, one, self._here()]
         low, high = (np.concatenate([np.asarray(part, dtype=np.float64) for part in parts]) for parts in (lower, upper))
-        self._lp = lp = highspy.Highs()
-        lp.setOptionValue("output_flag", False)
-        lp.setOptionValue("threads", 1)
+        self._lp = lp = linear_program()
         lp.setOptionValue("presolve", "off")
         lp.setOptionValue("simplex_strategy", 4)  # new columns leave the last basis primal feasible
         empty = np.zeros(0, dtype=np.int32)
@@ -170,8 +169,7 @@ class PatternMaster:
     def solve(self, seconds: float | None) -> Multipliers | None:
         """Return the duals; ``None`` if there is no solution, or time is up."""
         lp = self._lp
-        if seconds is not None:
-            lp.setOptionValue("time_limit", lp.getRunTime() + max(0.05, seconds))  # HiGHS counts all its runs
+        limit_time(lp, seconds)
         lp.run()
         if lp.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None

@@ -15,6 +15,7 @@ import highspy
 import numpy as np
 
 from stowplan.models.arrays import Floats
+from stowplan.optimizer.highs import limit_time, linear_program
 
 SAFETY = 1e-12
 """Share of the sum of all amounts by which bounds are lowered, and by which a proof has to hold, against rounding."""
@@ -51,7 +52,7 @@ class SafeProgram:
     Parameters
     ----------
     scale
-        What all costs are multiplied with.
+        What all costs are multiplied with for the solver; bounds and reduced costs are what they are without it.
     """
 
     def __init__(self, scale: float) -> None:
@@ -84,9 +85,7 @@ class SafeProgram:
             np.add.at(self._matrix[i], columns, amounts)
         self._low = np.array([low for low, _, _, _ in self._rows])
         self._high = np.array([high for _, high, _, _ in self._rows])
-        self._lp = lp = highspy.Highs()
-        lp.setOptionValue("output_flag", False)
-        lp.setOptionValue("threads", 1)
+        self._lp = lp = linear_program()
         lp.setOptionValue("presolve", "off")  # each program differs little from the last one
         lp.setOptionValue("dual_feasibility_tolerance", PRECISION)
         lp.setOptionValue("primal_feasibility_tolerance", PRECISION)
@@ -122,8 +121,7 @@ class SafeProgram:
         """Minimize within ranges; ``None`` if nothing is within them."""
         lower, upper = ranges
         self._lp.changeColsBounds(len(self._every), self._every, lower, upper)
-        if seconds is not None:
-            self._lp.setOptionValue("time_limit", self._lp.getRunTime() + max(0.05, seconds))  # HiGHS counts all runs
+        limit_time(self._lp, seconds)
         self._lp.run()
         status = self._lp.getModelStatus()
         if status == highspy.HighsModelStatus.kInfeasible and self._is_empty(lower, upper):
@@ -136,7 +134,7 @@ class SafeProgram:
         reduced = self._costs - dual @ self._matrix
         ends = np.minimum(reduced * lower, reduced * upper)
         bound = _total(rows) + _total(ends) - SAFETY * (_total(np.abs(rows)) + _total(np.abs(ends)))
-        return Solution(bound, np.asarray(found.col_value), reduced)
+        return Solution(bound / self._scale, np.asarray(found.col_value), reduced / self._scale)
 
     def _is_empty(self, lower: Floats, upper: Floats) -> bool:
         """Whether a ray of duals proves that no columns in the ranges fulfill all rows."""

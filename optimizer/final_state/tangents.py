@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
-from stowplan.models.problem import NodeCurve
+from stowplan.models.problem import NodeCurve, Placement
 
 
 @dataclass(slots=True)
@@ -23,6 +24,16 @@ class Tangents:
     weight: float
     term: NodeCurve
     slope: Floats
+
+    @classmethod
+    def of(cls, weight: int, term: NodeCurve, placement: Placement) -> Self:
+        """Return the tangents at the loads of a placement."""
+        load = placement.per_node(len(term.held), term.demand) + term.held
+        slope = np.zeros(len(load))
+        here = term.curve >= 0
+        piece = np.maximum(0, (load[here][:, None] >= term.curves.start[term.curve[here]]).sum(axis=1) - 1)
+        slope[here] = weight * term.curves.slope[term.curve[here], piece]
+        return cls(float(weight), term, slope)
 
     def values(self) -> tuple[Floats, Floats]:
         """Return ``[n]`` where each tangent touches, and the least of curve minus slope times load."""

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from stowplan.models.arrays import Floats, Ints
 from stowplan.optimizer.bounds.node_programs import Programs
 from stowplan.optimizer.bounds.node_search import costs_of
+from stowplan.optimizer.highs import limit_time, linear_program
 
 INFINITE = highspy.kHighsInf
 
@@ -99,9 +100,7 @@ class ChangeMaster:
     def _with_rows(self) -> highspy.Highs:
         """Return a program with all rows, and the columns of unplaced pods."""
         programs, limits = self.programs, self.programs.limits
-        lp = highspy.Highs()
-        lp.setOptionValue("output_flag", False)
-        lp.setOptionValue("threads", 1)
+        lp = linear_program()
         lower, upper = self._limits
         empty = np.zeros(0, dtype=np.int32)
         lp.addRows(len(lower), lower, upper, 0, empty, empty, np.zeros(0))
@@ -188,8 +187,7 @@ class ChangeMaster:
     def solve(self, seconds: float | None) -> MasterDuals | None:
         """Solve the linear program; ``None`` if it has no solution, or time is up."""
         lp = self._lp
-        if seconds is not None:
-            lp.setOptionValue("time_limit", lp.getRunTime() + max(0.05, seconds))  # HiGHS counts all its runs
+        limit_time(lp, seconds)
         lp.run()
         if lp.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None

@@ -17,7 +17,7 @@ from stowplan.plugins_compat.final_state.plugin_scores import (
     OverFeasible,
     Usage,
 )
-from stowplan.plugins_compat.final_state.relaxation import relaxed, unlimited
+from stowplan.plugins_compat.final_state.relaxation import relaxed, requests_of, rows_of, unlimited
 from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
 from stowplan.plugins_compat.final_state.spread_scores import SpreadScores
 from stowplan.plugins_compat.final_state.workload_costs import Counts, workload_costs
@@ -50,9 +50,8 @@ def detailed(
     overloaded = unlimited(scorer)
     parts = {part.name: part for part in relaxed(scorer, start, points)}
     loads = _Loads(scorer, overloaded, pods.most)
-    scores: list[tuple[int, OnNode | OverFeasible]] = [*scorer.on_node, *scorer.over_feasible]
     found = []
-    for p, one in scores:
+    for p, one in scorer.scores:
         part = parts.get(scorer.names[p])
         if part is None:
             continue
@@ -92,7 +91,7 @@ class _Loads:
     scorer
         Without the pods.
     overloaded
-        ``[r, n]`` whether more than there is was requested at the start.
+        ``[r, n]`` where more may be requested than there is.
     most
         ``[c, n]`` the most pods of each class on each node.
     """
@@ -107,7 +106,7 @@ class _Loads:
         if not kinds:
             return None
         if isinstance(one, FitScores) and one.plugin.args.scoring_strategy.type == "LeastAllocated":
-            if (one.usage.asked != one.usage.own).any() or not one.usage.alike:
+            if not one.usage.of_the_node:
                 return None
             weights = np.where(one.usage.capacity > 0, one.usage.weights[:, None], 0)
             return self._least(one.usage, weights, np.maximum(weights.sum(axis=0), 1), price)
@@ -115,7 +114,7 @@ class _Loads:
             usage = Usage(one.plugin.scored, kinds)
             if (usage.asked != usage.own).any():
                 return None
-            weights = np.where(state.allocatable[self._rows(usage)] > 0, usage.weights[:, None], 0)
+            weights = np.where(state.allocatable[rows_of(self._scorer, usage.specs)] > 0, usage.weights[:, None], 0)
             return self._least(usage, weights, np.full(state.size, sum(s.weight or 1 for s in one.plugin.specs)), price)
         if isinstance(one, BalancedScores) and state.release.balanced != "delta":
             scored = all(one.most(c) > 0 for c in range(len(kinds)))
@@ -146,9 +145,6 @@ class _Loads:
         nodes = self._state.size
         return NodePoints(float(price), (lines,), np.ones((1, nodes)), np.zeros(nodes), whole=True)
 
-    def _rows(self, usage: Usage) -> list[int]:
-        return [self._state.resources[spec.name] for spec in usage.specs]
-
     def _used(self, usage: Usage, *, legal: bool) -> list[tuple[Floats, Floats]]:
         """Return for each resource what is used in percent: ``[n]`` by pods outside the problem, ``[c, n]`` by a pod.
 
@@ -158,17 +154,16 @@ class _Loads:
             Count what is requested where containers that request nothing might fill the node, and nothing where no
             filter limits that either: what counts then is never above 100, nor above what the score counts.
         """
-        state, nodes = self._state, np.arange(self._state.size)
-        held = usage.of(np.zeros_like(nodes), nodes, there=False)[0]
+        state, rows = self._state, rows_of(self._scorer, usage.specs)
+        requests, held = requests_of(self._scorer, rows), usage.held
         found = []
-        for i, row in enumerate(self._rows(usage)):
+        for i, row in enumerate(rows):
             capacity = state.allocatable[row]
             own = np.repeat(usage.own[i][:, None], state.size, axis=1)
             before = held[i]
             if legal:
                 fits = before + (usage.own[i] @ self._most) <= capacity
-                requests = np.array([state.vector(kind)[row] for kind in self._scorer.kinds], dtype=np.int64)
-                limited = np.where(self._overloaded[row], 0, requests[:, None])
+                limited = np.where(self._overloaded[row], 0, requests[i][:, None])
                 own = np.where(fits, own, limited)
                 before = np.where(fits, before, np.where(self._overloaded[row], 0, state.requested[row]))
             rate = np.where(capacity > 0, POINTS / np.maximum(capacity, 1), 0.0)

@@ -125,9 +125,16 @@ class Usage:
         return self._scored.specs
 
     @property
-    def alike(self) -> bool:
-        """Whether each resource counts for all pods, or for none."""
-        return bool((self._counted == self._counted[:, :1]).all())
+    def of_the_node(self) -> bool:
+        """Whether a node's usage is the same for all its pods: what counts, and what a pod counts for on its own."""
+        here = self._scored.state.allocatable[self._rows].any(axis=1)
+        counted = self._counted[here]
+        return bool((counted == counted[:, :1]).all()) and bool((self.asked == self.own).all())
+
+    @property
+    def held(self) -> Ints:
+        """``[r, n]`` what is used of each node."""
+        return np.array([self._scored.on_nodes(spec.name) for spec in self.specs], dtype=np.int64)
 
     @property
     def capacity(self) -> Ints:

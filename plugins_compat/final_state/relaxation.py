@@ -35,9 +35,8 @@ def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int
     """
     overloaded = unlimited(scorer)
     scorer.go_to(Placement.of(()))
-    scores: list[tuple[int, OnNode | OverFeasible]] = [*scorer.on_node, *scorer.over_feasible]
     found = []
-    for p, one in sorted(scores, key=lambda item: item[0]):
+    for p, one in scorer.scores:
         if scorer.names[p] not in points:
             continue
         weight = points[scorer.names[p]] / scorer.unit
@@ -107,11 +106,7 @@ def _alone(scorer: FinalStateScorer, one: AffinityScores) -> Bools:
 
     Only the pods that can be placed and those that stay count.
     """
-    state = scorer.framework.state
-    counting: dict[int, set[int]] = {}
-    for c, kind in enumerate(scorer.kinds):
-        for counts in state.counting(kind):
-            counting.setdefault(id(counts), set()).add(c)
+    counting = scorer.classes_counted()
     alone = np.zeros(len(scorer.kinds), dtype=np.bool_)
     for c in range(len(scorer.kinds)):
         terms = list(one.counts(c))
@@ -133,20 +128,16 @@ def _crowded(scorer: FinalStateScorer, one: FitScores, overloaded: Bools) -> Mis
     classes, size = len(scorer.kinds), state.size
     none = np.zeros((classes, size))
     kind = one.plugin.args.scoring_strategy.type
-    cls, nodes = np.repeat(np.arange(classes), size), np.tile(np.arange(size), classes)
-    before, _, shaped = one.usage.of(cls, nodes, there=False)
-    capacity = shaped.reshape(-1, classes, size)
     # A resource that counts for some pods and not for others is no function of the node's usage.
-    alike = bool(((capacity > 0) == (capacity[:, :1] > 0)).all()) and bool((one.usage.asked == one.usage.own).all())
-    if kind == "RequestedToCapacityRatio" or not alike or not classes:
+    if kind == "RequestedToCapacityRatio" or not classes or not one.usage.of_the_node:
         return none, None, None
-    room = capacity[:, 0]
+    room = one.usage.capacity
     weights = np.where(room > 0, one.usage.weights[:, None], 0)
     total = np.maximum(weights.sum(axis=0), 1)
     rate = POINTS * weights / (np.maximum(room, 1) * total)
     if kind == "LeastAllocated":
         return _least(scorer, one.usage.specs, weights, total, overloaded)
-    held = -(rate * before.reshape(-1, classes, size)[:, 0]).sum(axis=0)
+    held = -(rate * one.usage.held).sum(axis=0)
     return none + float(POINTS), -(one.usage.asked.T.astype(np.float64) @ rate), held
 
 
@@ -156,7 +147,7 @@ def _least_of_all(scorer: FinalStateScorer, plugin: NodeResourcesLeastAllocated,
     known = [spec for spec in plugin.specs if spec.name in state.resources]
     weights = np.array([spec.weight or 1 for spec in known], dtype=np.int64)[:, None]
     total = np.full(state.size, sum(spec.weight or 1 for spec in plugin.specs))
-    here = state.allocatable[_rows(scorer, known)] > 0
+    here = state.allocatable[rows_of(scorer, known)] > 0
     return _least(scorer, known, np.where(here, weights, 0), total, overloaded)
 
 
@@ -167,20 +158,20 @@ def _least(
 
     What containers without requests count for is not limited by the filter; what is requested is.
     """
-    state, rows = scorer.framework.state, _rows(scorer, specs)
+    state, rows = scorer.framework.state, rows_of(scorer, specs)
     rate = POINTS * weights / (np.maximum(state.allocatable[rows], 1) * total)
     rate = np.where(overloaded[rows], 0.0, rate)
     lacking = POINTS * (1 - weights.sum(axis=0) / total)
     table = np.zeros((len(scorer.kinds), state.size)) + lacking
-    return table, _requests(scorer, rows).T @ rate, (rate * state.requested[rows]).sum(axis=0)
+    return table, requests_of(scorer, rows).T @ rate, (rate * state.requested[rows]).sum(axis=0)
 
 
-def _rows(scorer: FinalStateScorer, specs: Sequence[ResourceSpec]) -> list[int]:
+def rows_of(scorer: FinalStateScorer, specs: Sequence[ResourceSpec]) -> list[int]:
     """Return the rows of some resources in the arrays of the state."""
     return [scorer.framework.state.resources[spec.name] for spec in specs]
 
 
-def _requests(scorer: FinalStateScorer, rows: Sequence[int]) -> Floats:
+def requests_of(scorer: FinalStateScorer, rows: Sequence[int]) -> Floats:
     """``[r, c]`` what a pod of each class requests."""
     vector = scorer.framework.state.vector
     requests = np.array([[vector(kind)[row] for kind in scorer.kinds] for row in rows], dtype=np.float64)
@@ -207,10 +198,10 @@ def _apart(scorer: FinalStateScorer, one: BalancedScores, overloaded: Bools, sta
         or (usage.asked != usage.own).any()
     ):
         return none, None, None
-    rows = _rows(scorer, usage.specs)
+    rows = rows_of(scorer, usage.specs)
     capacity = state.allocatable[rows]
     rate = POINTS * (1.0 if state.release.balanced == "difference" else 0.5) / np.maximum(capacity, 1)
-    requests, nodes = _requests(scorer, rows), np.arange(size)
+    requests, nodes = requests_of(scorer, rows), np.arange(size)
     held = state.requested[rows], usage.of(np.zeros(size, dtype=np.int64), nodes, there=False)[0]
     pods = start.table(classes, size)
     requested, used = held[0] + requests @ pods, held[1] + usage.own @ pods
@@ -232,7 +223,7 @@ def _unbalanced(scorer: FinalStateScorer, one: BalancedScores, overloaded: Bools
     specs = one.usage.specs
     if len(specs) != 2:
         return none
-    capacity = state.allocatable[_rows(scorer, specs)]
+    capacity = state.allocatable[rows_of(scorer, specs)]
     both = (capacity > 0).all(axis=0)
     shares = one.usage.asked[:, :, None] / np.maximum(capacity, 1)[:, None, :]
     apart = np.abs(shares[0] - shares[1])

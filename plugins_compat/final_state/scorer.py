@@ -140,6 +140,20 @@ class FinalStateScorer:
         for counts in counted:
             self._concerned.setdefault(id(counts), set()).add(c)
 
+    @property
+    def scores(self) -> list[tuple[int, OnNode | OverFeasible]]:
+        """Return all plugins' scores, each with its number, in the order of these."""
+        every: list[tuple[int, OnNode | OverFeasible]] = [*self.on_node, *self.over_feasible]
+        return sorted(every, key=lambda item: item[0])
+
+    def classes_counted(self) -> Mapping[int, set[int]]:
+        """Return, for the id of counts by domain, the classes whose pods they count."""
+        counted: dict[int, set[int]] = {}
+        for c, kind in enumerate(self.kinds):
+            for counts in self.framework.state.counting(kind):
+                counted.setdefault(id(counts), set()).add(c)
+        return counted
+
     # -- results ------------------------------------------------------------------------------------------------
 
     @property

@@ -87,11 +87,7 @@ def workload_costs(
 
 def _groups(scorer: FinalStateScorer, one: OverFeasible) -> Iterator[list[int]]:
     """Yield the classes that read each other, for those that the score does not find all nodes alike for."""
-    state, feasibility = scorer.framework.state, scorer.feasibility
-    counting: dict[int, list[int]] = {}
-    for c, kind in enumerate(scorer.kinds):
-        for counts in state.counting(kind):
-            counting.setdefault(id(counts), []).append(c)
+    counting = scorer.classes_counted()
     group_of: dict[int, set[int]] = {}
     asked: set[int] = set()
     waiting = [c for c in range(len(scorer.kinds)) if not one.flat(c)]
@@ -102,7 +98,7 @@ def _groups(scorer: FinalStateScorer, one: OverFeasible) -> Iterator[list[int]]:
         asked.add(c)
         read = {
             other
-            for counts in chain(one.counts(c) or (), feasibility.counts(c))
+            for counts in chain(one.counts(c) or (), scorer.feasibility.counts(c))
             for other in counting.get(id(counts), ())
         }
         waiting += read

@@ -38,6 +38,11 @@ from stowplan.optimizer.evaluate import Evaluator
 from tests.support.choices import Choices, drawn
 
 WHERE = Origin("test")
+
+CHOOSE = Curves(
+    np.array([[0, 1, 2, 3, 4, 5, 6]]), np.array([[0, 1, 2, 3, 4, 5, 6]]), np.array([[0, 0, 1, 3, 6, 10, 15]])
+)
+"""Pairs of pods in one domain, up to 7 pods."""
 SIZE = 12
 """What a device has to share."""
 

@@ -12,6 +12,7 @@ from stowplan.models.arrays import Floats, Ints
 from stowplan.optimizer.column_generation.budget import Budget
 from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
 from stowplan.optimizer.column_generation.structure import Structure
+from stowplan.optimizer.highs import limit_time, linear_program
 
 INFINITE = highspy.kHighsInf
 
@@ -117,9 +118,7 @@ class RestrictedMaster:
         self.pool = pool
         self.limits = np.array(reached, dtype=np.int64) - s.constant[:tier]
         self._taken = 0
-        self._lp = lp = highspy.Highs()
-        lp.setOptionValue("output_flag", False)
-        lp.setOptionValue("threads", 1)
+        self._lp = lp = linear_program()
         lp.setOptionValue("presolve", "off")
         lp.setOptionValue("simplex_strategy", 4)  # new columns leave the last basis primal feasible
         kinds, groups = s.kinds, s.groups
@@ -138,9 +137,7 @@ class RestrictedMaster:
         """Solve over all patterns of the pool; ``None`` if the fixed patterns leave none, or time is up."""
         self._take()
         lp, s = self._lp, self.structure
-        if not budget.deterministic:
-            # HiGHS counts all its runs.
-            lp.setOptionValue("time_limit", lp.getRunTime() + max(self.parameters.shortest_solve, budget.seconds))
+        limit_time(lp, None if budget.deterministic else budget.seconds, self.parameters.shortest_solve)
         lp.run()
         budget.spend(
             2000 + lp.getInfo().simplex_iteration_count * (self._rows + self._taken) * self.parameters.simplex_work

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import highspy
 import numpy as np
 
 from stowplan.optimizer.column_generation.master.restricted import INFINITE, Duals
 from stowplan.optimizer.column_generation.structure import Structure
+from stowplan.optimizer.highs import linear_program
 
 
 def surrogate_duals(structure: Structure, tier: int, reached: tuple[int, ...]) -> Duals:
@@ -16,9 +16,7 @@ def surrogate_duals(structure: Structure, tier: int, reached: tuple[int, ...]) -
     rows the kinds, the room in each group, and the earlier tiers.
     """
     s = structure
-    lp = highspy.Highs()
-    lp.setOptionValue("output_flag", False)
-    lp.setOptionValue("threads", 1)
+    lp = linear_program()
     rows_of_node = s.demand.shape[1]
     first_tier = s.kinds + s.groups * rows_of_node
     rows = first_tier + tier

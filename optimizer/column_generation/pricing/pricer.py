@@ -16,6 +16,7 @@ from stowplan.optimizer.column_generation.pricing.kernels import search
 from stowplan.optimizer.column_generation.pricing.meet_in_the_middle import MeetInTheMiddle, key_of
 from stowplan.optimizer.column_generation.pricing.suffixes import suffix_length
 from stowplan.optimizer.column_generation.structure import Structure
+from stowplan.optimizer.highs import linear_program
 
 UNLIMITED = 1 << 62
 """More than any capacity."""
@@ -216,9 +217,7 @@ class _Knapsack:
     def __init__(self, demand: Ints, residual: Ints, upper: Ints) -> None:
         self._scale = 1.0 / np.maximum(residual, 1)
         self._upper = upper
-        self._lp = lp = highspy.Highs()
-        lp.setOptionValue("output_flag", False)
-        lp.setOptionValue("threads", 1)
+        self._lp = lp = linear_program()
         rows = len(residual)
         empty = np.zeros(0, dtype=np.int32)
         lp.addRows(rows, np.full(rows, -highspy.kHighsInf), residual * self._scale, 0, empty, empty, np.zeros(0))

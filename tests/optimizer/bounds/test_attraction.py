@@ -6,7 +6,6 @@ import numpy as np
 
 from stowplan.models.problem import (
     Attract,
-    Curves,
     DomainCurve,
     Held,
     Move,
@@ -27,12 +26,9 @@ from stowplan.optimizer.evaluate import Evaluator
 from tests.support.brute_force import legal_values
 from tests.support.cases import cases, count
 from tests.support.choices import Choices, drawn
+from tests.support.problems import CHOOSE
 
 HERE = Origin("test")
-CHOOSE = Curves(
-    np.array([[0, 1, 2, 3, 4, 5, 6]]), np.array([[0, 1, 2, 3, 4, 5, 6]]), np.array([[0, 0, 1, 3, 6, 10, 15]])
-)
-"""Pairs of pods in one domain, up to 7 pods."""
 
 
 def random_attraction(choices: Choices) -> Problem:

@@ -9,7 +9,6 @@ import pytest
 
 from stowplan.models.problem import (
     Capacity,
-    Curves,
     DomainCurve,
     Move,
     MoveBudget,
@@ -32,14 +31,10 @@ from stowplan.optimizer.domains import upper_bounds
 from tests.support.brute_force import legal_values
 from tests.support.cases import cases, count
 from tests.support.choices import Choices, drawn
-from tests.support.problems import random_room
+from tests.support.problems import CHOOSE, random_room
 from tests.support.random_clusters import Setup, random_cluster
 
 HERE = Origin("test")
-CHOOSE = Curves(
-    np.array([[0, 1, 2, 3, 4, 5, 6]]), np.array([[0, 1, 2, 3, 4, 5, 6]]), np.array([[0, 0, 1, 3, 6, 10, 15]])
-)
-"""Pairs of pods in one domain, up to 7 pods."""
 
 
 def with_tiers(problem: Problem, *tiers: tuple[Weighted, ...], limit: int | None = None) -> Problem:

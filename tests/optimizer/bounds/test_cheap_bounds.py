@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from stowplan.models.problem import (
     Capacity,
-    Curves,
     DomainCurve,
     MoveBudget,
     Open,
@@ -29,13 +28,10 @@ from stowplan.optimizer.evaluate import Evaluator
 from tests.support.brute_force import legal_values, placements
 from tests.support.cases import cases, count
 from tests.support.choices import Choices, drawn
+from tests.support.problems import CHOOSE
 from tests.support.random_clusters import Setup, clusters, setups
 
 HERE = Origin("test")
-CHOOSE = Curves(
-    np.array([[0, 1, 2, 3, 4, 5, 6]]), np.array([[0, 1, 2, 3, 4, 5, 6]]), np.array([[0, 0, 1, 3, 6, 10, 15]])
-)
-"""Pairs of pods in one domain, up to 7 pods."""
 
 
 @cases(

@@ -14,8 +14,6 @@ from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.options import Options
 from stowplan.models.settings import Settings
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.domains import upper_bounds
-from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state import bounding, stages
 from stowplan.optimizer.final_state.bounding import BoundBeside, Found, NotSentError, Question, lower_bounds, works
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
@@ -23,16 +21,14 @@ from stowplan.optimizer.parameters import Parameters
 from stowplan.optimizer.portfolio import solve
 from stowplan.optimizer.processes import WorkerDiedError
 from stowplan.settings.problem import make_problem
+from tests.support.final_states import asked_today
 
 SECONDS = 60.0
 
 
 def question(nodes: int, objective: str = "kube", max_moves: int | None = None) -> Question:
     settings = Settings(objective=objective, max_moves=max_moves)
-    problem = make_problem(synthetic_snapshot(nodes, 10 * nodes, 3), settings).problem
-    tier = next(t for t, one in enumerate(problem.tiers) if one.final is not None)
-    values = Evaluator(problem).evaluate(problem.start).values
-    return Question(problem, upper_bounds(problem), tier, values[:tier], problem.start, values[tier], kernels=False)
+    return asked_today(make_problem(synthetic_snapshot(nodes, 10 * nodes, 3), settings).problem)
 
 
 def awaited(beside: BoundBeside) -> list[Found]:

@@ -16,12 +16,13 @@ from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.final_state.bounding import Question, branches, lower_bounds
+from stowplan.optimizer.final_state.bounding import branches, lower_bounds
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.plugins_compat.release import K5, K20, K24, K36, Release
 from stowplan.settings.problem import make_problem
 from tests.support.brute_force import legal_values, placements
 from tests.support.cases import cases, count
+from tests.support.final_states import asked_today
 from tests.support.random_clusters import Setup, clusters, setups
 
 TRIED = 12
@@ -98,7 +99,7 @@ def test_boxes_end_at_the_best_placement(cluster: Snapshot, setup: Setup, limit:
     today = evaluator.evaluate(problem.start).values
     reached = [values[tier] for values in legal_values(problem) if values[:tier] <= today[:tier]]
     least = min(reached)
-    asked = Question(problem, upper_bounds(problem), tier, today[:tier], problem.start, today[tier], kernels=False)
+    asked = asked_today(problem)
     chosen = FinalStateParameters(branching_share=1.0, boxes=1_000)
     assert branches(asked, chosen)
     found = next(lower_bounds(asked, Deadline(2, deterministic=True), chosen))
@@ -118,12 +119,10 @@ def test_boxes_that_are_not_searched_still_bound() -> None:
     """Each box more raises the bound or leaves it, and none is above the best."""
     chosen = FinalStateParameters(branching_share=1.0)
     problem = make_problem(synthetic_snapshot(4, 30, 1), Settings(objective="kube")).problem
-    tier = len(problem.tiers) - 1
-    today = Evaluator(problem).evaluate(problem.start).values
-    asked = Question(problem, upper_bounds(problem), tier, today[:tier], problem.start, today[tier], kernels=False)
+    asked = asked_today(problem)
     bounds = []
     for boxes in (1, 10, 100, 1_000):
         some = replace(chosen, boxes=boxes)
         bounds.append(next(lower_bounds(asked, Deadline(1, deterministic=True), some)).bound)
     assert bounds == sorted(bounds)
-    assert bounds[0] < bounds[-1] <= today[tier]
+    assert bounds[0] < bounds[-1] <= asked.value
