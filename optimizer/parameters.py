@@ -51,6 +51,8 @@ class PortfolioParameters:
         Share of walks that make room for unscheduled pods, for each tier that counts some.
     limited_room_share
         Share of CP-SAT after that where moves are limited, for the first tier; half of it for the second, and so on.
+    largest_room_model
+        (class, node) variables above which CP-SAT then gets a part of the nodes at a time.
     column_share
         Share of column generation where nothing counts but tiers that it knows best.
     closed_column_share
@@ -83,7 +85,8 @@ class PortfolioParameters:
     counting_share: float = 0.12
     leading_share: float = 0.06
     room_share: float = 0.2
-    limited_room_share: float = 0.3
+    limited_room_share: float = 0.4
+    largest_room_model: int = 4_000
     column_share: float = 0.8
     closed_column_share: float = 0.3
     exact_annealing_share: float = 0.35

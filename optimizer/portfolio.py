@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from stowplan.models.errors import InternalError
 from stowplan.models.options import LEAST_TIME, Options
-from stowplan.models.problem import NodeCurve, Open, Placement, Problem, Unplaced, Violation
+from stowplan.models.problem import Open, Placement, Problem, Unplaced, Violation
 from stowplan.models.result import BOUNDING, Outcome
 from stowplan.models.stop import Stop
 from stowplan.optimizer.backend import Backend, RayBackend, SerialBackend, named_backend
@@ -18,16 +18,16 @@ from stowplan.optimizer.bounds.bound import Bound
 from stowplan.optimizer.closing.turns import ClosingTurns
 from stowplan.optimizer.column_generation.engine import PatternEngine
 from stowplan.optimizer.constructive.turns import ConstructiveTurns
-from stowplan.optimizer.cpsat.solve import building_seconds, solve_tier
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.stages import FinalStateStages
 from stowplan.optimizer.lns.lns import OperatorState, improve
-from stowplan.optimizer.node_changes.engine import SharedChanges
+from stowplan.optimizer.node_changes.engine import NodeChangeEngine, SharedChanges
 from stowplan.optimizer.node_changes.turns import NodeChangeTurns
 from stowplan.optimizer.parameters import Parameters, parameters_of
 from stowplan.optimizer.parts.elsewhere import PartsElsewhere
 from stowplan.optimizer.parts.engine import PartEngine
+from stowplan.optimizer.proofs import ProofTurns
 from stowplan.optimizer.rearrangement.engine import WalkEngine
 from stowplan.optimizer.regions.engine import RegionEngine
 from stowplan.optimizer.run import Found, KnownBound, Progress, Run, silent, unheard
@@ -113,6 +113,7 @@ class _Portfolio:
         self.workplace = Workplace(run, options, backend, self.all_parameters)
         self.rounds, self.repairing = 0, len(self.tiers)
         self.node_changes = NodeChangeTurns(run, options, every.node_changes, every.cpsat, changes)
+        self.proofs = ProofTurns(run, options, every)
         self.walk = WalkEngine(run, options, every.rearrangement, self.workplace.processes)
         self.closing = ClosingTurns(run, options, every.closing, every.rearrangement)
         self.regions = RegionEngine(
@@ -234,7 +235,7 @@ class _Portfolio:
             closed = self.closing.close(tier)
             share = chosen.column_share if only else chosen.leading_share
             exactly = self._few_moves_let_in(tier)
-            if not exactly:  # patterns know nothing of moves
+            if not exactly or not self.exact:  # patterns know nothing of moves
                 self._close_by_columns(engine, tier, chosen.closed_column_share if closed else share, leading)
             if closed:
                 self.constructive.take(tier + 1)  # with most nodes closed, others can be emptied that could not
@@ -242,7 +243,7 @@ class _Portfolio:
             self.walk.make_room(tier, chosen.room_share)
             if exactly:
                 rooms += 1
-                self._prove(tier, chosen.limited_room_share / rooms, leading)
+                self._let_in(tier, chosen.limited_room_share / rooms, leading)
             if not only and not run.over and run.is_open(tier):
                 # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
                 self._lns(self.backend or SerialBackend(run.stop), chosen.leading_share, tier)
@@ -349,52 +350,29 @@ class _Portfolio:
         return BOUNDS if self.options.kernels else WITHOUT_KERNELS
 
     def _few_moves_let_in(self, tier: int) -> bool:
-        """Whether a tier counts unscheduled pods alone, moves are limited, and CP-SAT can solve it as a whole."""
+        """Whether a tier counts unscheduled pods alone, moves are limited, and CP-SAT can solve it, or parts of it."""
         problem = self.run.evaluator.problem
-        counts = all(isinstance(weighted.term, Unplaced) for weighted in problem.tiers[tier].terms)
-        return self.exact and counts and problem.limits_moves
+        can = self.exact or self.options.kernels
+        return can and problem.limits_moves and NodeChangeEngine.lets_in(problem, tier)
+
+    def _let_in(self, tier: int, share: float, leading: int) -> None:
+        """Let CP-SAT find the moves that let most pods in: in the whole, or where that is large, on some of the nodes.
+
+        Then anneal the leading tiers.
+        """
+        run, chosen = self.run, self.parameters
+        if run.variables <= chosen.largest_room_model or not self.options.kernels:
+            self._prove(tier, share, leading)
+            return
+        before = run.values
+        self.node_changes.let_in(tier, share, self._beginning(tier))
+        if run.values < before:
+            self._repair_after(tier, leading)
 
     def _prove(self, tier: int, share: float | None = None, repaired: int | None = None) -> None:
-        """Let CP-SAT improve and bound a tier as a whole, in a share of the time; then repair the first tiers."""
-        run, chosen = self.run, self.parameters
-        if run.over or not run.is_open(tier):
-            return
-        if not run.memory.admits(run.variables * chosen.bytes_per_variable):
-            run.note("skipped the exact model: it would not fit into memory")
-            return
-        share = self._share_of_proof(tier) if share is None else share
-        building = building_seconds(run.evaluator.problem, tier, run.variables)
-        if not self.options.deterministic and building > share * run.left:
-            return
-        with run.stage("CP-SAT", share, tier) as deadline:
-            try:
-                found = solve_tier(
-                    run.evaluator,
-                    tier,
-                    run.values[:tier],
-                    run.best,
-                    deadline,
-                    workers=self.options.workers,
-                    seed=self.options.seed,
-                    gap=self.options.gap,
-                    parameters=self.all_parameters.cpsat,
-                )
-            except InternalError as error:
-                run.note(f"CP-SAT was not used for tier {run.evaluator.problem.tiers[tier].name}: {error}")
-                return
-        run.raise_bound(tier, found.bound, "CP-SAT")
-        if found.placement is not None and run.offer(found.placement, "CP-SAT"):
+        """Let CP-SAT improve and bound a tier as a whole; then repair the first tiers."""
+        if self.proofs.take(tier, share):
             self._repair_after(tier, len(self.tiers) if repaired is None else repaired)
-
-    def _share_of_proof(self, tier: int) -> float:
-        """Return CP-SAT's share of the time: where proofs are out of reach, LNS makes better use of it."""
-        run, chosen = self.run, self.parameters
-        share = 1 / max(1, sum(run.is_open(later) for later in self.tiers[tier:]))
-        terms = [weighted.term for weighted in run.evaluator.problem.tiers[tier].terms]
-        if run.variables > chosen.largest_curved_model and any(isinstance(term, NodeCurve) for term in terms):
-            return share * chosen.curved_cpsat_share
-        small = run.variables <= self.options.largest_model // 2
-        return share * (chosen.cpsat_share if small else chosen.large_cpsat_share)
 
     def _repair_after(self, tier: int, tiers: int) -> None:
         """Anneal again: an engine that improves one tier worsens later ones, which are quickly repaired."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import NodeCurve, Open, Placement, Problem
+from stowplan.models.problem import NodeCurve, Open, Placement, Problem, Unplaced
 from stowplan.optimizer.bounds.node_programs import node_programs, separable_terms
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.cpsat.solve import build
@@ -52,6 +52,12 @@ class NodeChangeEngine:
         """Whether moves are limited, and the tier sums up costs of nodes in use or of their loads."""
         terms = separable_terms(problem.tiers[tier])
         return problem.move_limit is not None and any(isinstance(term, NodeCurve | Open) for _, term in terms)
+
+    @staticmethod
+    def lets_in(problem: Problem, tier: int) -> bool:
+        """Whether moves are limited, and the tier counts unscheduled pods alone."""
+        counts = (isinstance(weighted.term, Unplaced) for weighted in problem.tiers[tier].terms)
+        return problem.move_limit is not None and all(counts)
 
     def __init__(
         self,
@@ -143,7 +149,9 @@ class NodeChangeEngine:
         made = self.whole(deadline.share(self.parameters.whole_share))
         if made is not None and offer(made):
             self.placement = made
-        index, size, work = Index(self.evaluator), float(self.parameters.variables), 0.0
+        chosen = self.parameters
+        first = chosen.variables_for_room if self.lets_in(self.evaluator.problem, self.tier) else chosen.variables
+        index, size, work = Index(self.evaluator), float(first), 0.0
         before = None
         while not deadline.over and not enough() and not (deadline.deterministic and work >= deadline.seconds):
             free = self.neighborhood(int(size))

@@ -90,7 +90,8 @@ class ChangeMaster:
         self._limits = lower, upper
         self._lp = lp = self._with_rows()
         lp.setOptionValue("presolve", "off")
-        lp.setOptionValue("simplex_strategy", 4)  # new columns leave the last basis primal feasible
+        if any(table.any() for table in (tables.linear, tables.move, tables.opening, tables.slope, tables.value)):
+            lp.setOptionValue("simplex_strategy", 4)  # new columns leave the last basis primal feasible
         self._unit = np.concatenate([np.ones(self.kinds), limits.largest_use])
         for row in range(self.kinds + self.sides):
             for sign in (1.0, -1.0):

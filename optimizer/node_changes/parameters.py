@@ -13,8 +13,9 @@ class NodeChangeParameters:
     ----------
     share, early_share
         Share of the time that is left, and that while tiers above are open.
-    bounding
-        Part of that share for the bound and the changes, before a placement is made of them.
+    bounding, bounding_room
+        Part of that share for the bound and the changes, before a placement is made of them; the second one in tiers
+        that count unscheduled pods, of which changes of nodes prove little.
     largest
         Kinds of pods times nodes above which no changes are generated.
     kinds
@@ -46,8 +47,8 @@ class NodeChangeParameters:
         Share of the remaining time in which whole changes are searched for.
     branches
         Nodes of the tree in which whole changes are searched for.
-    variables
-        (class, node) variables of the first neighborhood, about.
+    variables, variables_for_room
+        (class, node) variables of the first neighborhood, about; the second one in tiers that count unscheduled pods.
     growth
         Factor by which the next neighborhood is larger after one that was solved without gain.
     variables_per_second
@@ -59,6 +60,7 @@ class NodeChangeParameters:
     share: float = 0.7
     early_share: float = 0.4
     bounding: float = 0.7
+    bounding_room: float = 0.1
     largest: int = 4_000_000
     kinds: int = 2_000
     rounds: int = 120
@@ -78,6 +80,7 @@ class NodeChangeParameters:
     whole_share: float = 0.3
     branches: int = 2_000
     variables: int = 1_500
+    variables_for_room: int = 1_000
     growth: float = 1.6
     variables_per_second: float = 20_000.0
     work: float = 4.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from stowplan.models.options import Options
+from stowplan.models.problem import Placement
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.node_changes.engine import NAME, NodeChangeEngine, SharedChanges
 from stowplan.optimizer.node_changes.parameters import NodeChangeParameters
@@ -50,16 +51,32 @@ class NodeChangeTurns:
                     self._take(tier)
                 return
 
+    def let_in(self, tier: int, share: float, placement: Placement) -> None:
+        """Search changes of nodes that let pods in which a tier counts as unscheduled.
+
+        Parameters
+        ----------
+        placement
+            Where to begin.
+        """
+        if not self.run.over and self.run.is_open(tier):
+            self._work(tier, share, self.parameters.bounding_room, placement)
+
     def _take(self, tier: int) -> None:
         run, chosen = self.run, self.parameters
         self.taken[tier] = run.values[:tier]
         early = any(run.is_open(above) for above in range(tier))
-        with run.stage(NAME, chosen.early_share if early else chosen.share, tier) as deadline:
+        self._work(tier, chosen.early_share if early else chosen.share, chosen.bounding, run.best)
+
+    def _work(self, tier: int, share: float, bounding: float, placement: Placement) -> None:
+        """Bound a tier in a part of a share of the time, and improve it in the other."""
+        run = self.run
+        with run.stage(NAME, share, tier) as deadline:
             engine = NodeChangeEngine(
-                run.evaluator, run.upper, tier, run.values[:tier], run.best, chosen, self.cpsat, self.changes
+                run.evaluator, run.upper, tier, run.values[:tier], placement, self.parameters, self.cpsat, self.changes
             )
             raise_bound = partial(run.raise_bound, tier, by=NAME)
-            raise_bound(engine.bound(deadline.share(chosen.bounding), run.values[tier], raise_bound))
+            raise_bound(engine.bound(deadline.share(bounding), run.values[tier], raise_bound))
             engine.improve(
                 deadline,
                 lambda placement: run.offer(placement, NAME, trusted=False),

@@ -163,3 +163,27 @@ def test_a_change_that_no_rule_allows_leaves_its_pods_where_they_were() -> None:
     leaving[k] = -1
     placement = realize(evaluator, programs, [(source, leaving), (0, coming)])
     assert evaluator.evaluate(placement).legal
+
+
+def test_sub_problems_let_pods_in_with_few_moves() -> None:
+    """No change of a node costs anything then: the master has only the costs of pods without a node."""
+    problem = make_problem(synthetic_snapshot(14, 150, 4, fill=0.95), Settings(max_moves=3)).problem
+    evaluator, found = Evaluator(problem), [problem.start]
+    warm_start(evaluator, problem.start, WORK, found.append, tiers=2)
+    before = evaluator.evaluate(found[-1]).values
+    tier = next(tier for tier, value in enumerate(before) if value)
+    assert NodeChangeEngine.lets_in(problem, tier)
+    engine = NodeChangeEngine(evaluator, upper_bounds(problem), tier, before[:tier], found[-1])
+    bound = engine.bound(WORK)
+    offered: list[tuple[int, ...]] = []
+
+    def offer(placement: Placement) -> bool:
+        evaluation = evaluator.evaluate(placement)
+        if better := evaluation.legal and evaluation.values < min(offered, default=before):
+            offered.append(evaluation.values)
+        return better
+
+    engine.improve(WORK, offer, lambda: bool(offered))
+    assert min(offered)[: tier + 1] < before[: tier + 1]
+    assert bound is not None
+    assert bound <= min(offered)[tier]
