@@ -41,8 +41,17 @@ class FinalStateParameters:
         Targets of a pod that are tried, the most promising first.
     swapped
         Pods on a full target that are tried in exchange.
-    hottest, coolest
-        Temperatures at the beginning and at the end, as multiples of the mean change of the moves tried first.
+    measuring
+        Share of the time in which the search measures what moves cost, and makes those that improve something.
+    least_hot, heating, hottest
+        The first temperature as a multiple of what moves change in the middle: the least one, how much it rises with
+        each trial of a pair of a class and a node for which there is time, and the highest one.
+    coolest
+        Temperature at the end of a round, as a multiple of that at its beginning.
+    trials_of_rounds, trials_of_more
+        Trials of each such pair from which there are two rounds, and for which there are two more.
+    cool, reheated
+        How hot every other round begins, and each of the others but the first, as multiples of the first temperature.
     pause
         Seconds between two placements that the search hands over; each is evaluated anew.
     trials
@@ -93,8 +102,15 @@ class FinalStateParameters:
     rounds_ahead: int = 50
     tried: int = 3
     swapped: int = 3
-    hottest: float = 0.1
-    coolest: float = 0.002
+    measuring: float = 0.03
+    least_hot: float = 0.15
+    heating: float = 0.08
+    hottest: float = 2.5
+    coolest: float = 0.015
+    trials_of_rounds: float = 5.0
+    trials_of_more: float = 100.0
+    cool: float = 0.25
+    reheated: float = 0.5
     pause: float = 1.0
     trials: int = 150
     iterations: int = 30

@@ -11,6 +11,7 @@ import math
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +20,64 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.position import Moves, Position
+
+MEASURED = 50
+"""Moves of which the cost is known before the first that makes it worse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cooling:
+    """Temperatures, by the share of the time that is spent.
+
+    Where there is time for many trials of each pod, it pays to begin hot; then the search cools down several times,
+    each time from the best placement. Every other round begins cool, since what a hot one finds, or ruins, is unknown.
+
+    Parameters
+    ----------
+    begun
+        The share of the time at which the first round begins.
+    hottest
+        Where each round begins.
+    coolest
+        Where it ends, as a multiple of that.
+    """
+
+    begun: float
+    hottest: tuple[float, ...]
+    coolest: float
+
+    @classmethod
+    def of(cls, chosen: FinalStateParameters, change: float, spent: float, trials: float) -> Cooling:
+        """Return a schedule for what is left of the time.
+
+        Parameters
+        ----------
+        change
+            What moves change in the middle.
+        spent
+            The share of the time that is spent.
+        trials
+            How many trials of a pair of a class and a node there is time for.
+        """
+        hot = min(chosen.hottest, chosen.least_hot + chosen.heating * trials) * change
+        if trials < chosen.trials_of_rounds:
+            return cls(spent, (hot,), chosen.coolest)
+        again = int(trials / chosen.trials_of_more)
+        cool = hot * chosen.cool
+        return cls(spent, (hot, cool, *(hot * chosen.reheated, cool) * again), chosen.coolest)
+
+    def round(self, spent: float) -> int:
+        """Return the number of the round, from 0 on."""
+        return min(len(self.hottest) - 1, int(self._at(spent)))
+
+    def temperature(self, spent: float) -> float:
+        """Return the temperature."""
+        number = self.round(spent)
+        return self.hottest[number] * math.pow(self.coolest, min(1.0, self._at(spent) - number))
+
+    def _at(self, spent: float) -> float:
+        """Return how many rounds are over."""
+        return len(self.hottest) * (spent - self.begun) / max(1e-9, 1.0 - self.begun)
 
 
 class FinalStateSearch:
@@ -46,19 +105,21 @@ class FinalStateSearch:
         parameters: FinalStateParameters,
         seed: int = 0,
     ) -> None:
+        self._evaluator, self._problem, self._tier = evaluator, problem, tier
         self._position = Position(evaluator, problem, tier, placement)
         self._start, self._nodes = problem.start, len(problem.nodes)
         self._parameters, self._found = parameters, found
         self._random = random.Random(seed)
-        self._best = self._position.cost
-        self._unsaid: Placement | None = None
+        self._best, self._best_placement = self._position.cost, placement
+        self._said = self._best
         self._changes: list[int] = []
+        self._schedule: Cooling | None = None
 
     def run(self, deadline: Deadline, enough: Callable[[], bool] = lambda: False) -> None:
         """Search until time is up, cooling down; ``enough`` is asked now and then whether to end before."""
         parameters, rng = self._parameters, self._random
         limit = int(parameters.trials * deadline.seconds) if deadline.deterministic else 0
-        tries, said = 0, time.monotonic()
+        tries, said, cooled, first = 0, time.monotonic(), 0, (0.0, 0)
         while not deadline.over and not (deadline.deterministic and tries >= limit):
             spent = tries / max(1, limit) if deadline.deterministic else 1 - deadline.remaining / deadline.seconds
             if time.monotonic() - said > parameters.pause:
@@ -69,26 +130,36 @@ class FinalStateSearch:
             placement = self._position.placement
             if not len(placement.cls):
                 return
+            if not self._changes:
+                first = spent, tries  # the first trial takes long
+            elif self._schedule is None and len(self._changes) >= MEASURED and spent >= parameters.measuring:
+                pace = (tries - first[1]) / max(spent - first[0], 1e-3)
+                change = float(np.median(self._changes))
+                # Under a limit, most of what is hot moves pods home and away again.
+                trials = pace / len(placement.cls) if self._problem.move_limit is None else 0.0
+                self._schedule = Cooling.of(parameters, change, spent, trials)
+            if self._schedule is not None and self._schedule.round(spent) > cooled:
+                cooled += 1
+                self._position = Position(self._evaluator, self._problem, self._tier, self._best_placement)
+                continue
+            temperature = 0.0 if self._schedule is None else self._schedule.temperature(spent)
             e = rng.randrange(len(placement.cls))
-            tries += 1 + self._improve(int(placement.cls[e]), int(placement.node[e]), self._temperature(spent))
+            tries += 1 + self._improve(int(placement.cls[e]), int(placement.node[e]), temperature)
         self._say()
 
     def _say(self) -> None:
-        if self._unsaid is not None:
-            self._found(self._unsaid)
-            self._unsaid = None
+        if self._best < self._said:
+            self._said = self._best
+            self._found(self._best_placement)
 
-    def _temperature(self, spent: float) -> float:
-        if len(self._changes) < 20:
-            return 0.0
-        mean = sum(self._changes) / len(self._changes)
-        hottest, coolest = self._parameters.hottest, self._parameters.coolest
-        return float(mean * hottest * (coolest / hottest) ** spent)
+    def _slack(self, temperature: float) -> float:
+        """Return how much worse a move may promise to be that is tried: any, until it is known what moves cost."""
+        return math.inf if self._schedule is None else 3 * temperature
 
     def _improve(self, c: int, source: int, temperature: float) -> int:
         """Try the best targets of a pod; return how many moves were measured."""
         change, feasible = self._position.promise(c, source)
-        slack = 3 * temperature
+        slack = self._slack(temperature)
         back: Moves = ()
         if self._position.left <= 0 and self._position.costs_a_move(c, source, NOWHERE) > 0:
             taken = self._taken_back()
@@ -140,7 +211,7 @@ class FinalStateSearch:
             if back and self._position.costs_a_move(int(other), target, source) > 0:
                 continue
             onward, _ = self._position.promise(int(other), target)
-            if change + int(onward[source]) <= 3 * temperature and self._try(
+            if change + int(onward[source]) <= self._slack(temperature) and self._try(
                 [*back, (int(other), target, source), (c, source, target)], temperature
             ):
                 return True
@@ -156,9 +227,8 @@ class FinalStateSearch:
         if tried is None:
             return False
         change, made = tried
-        if change and len(self._changes) < 200:
+        if change and self._schedule is None:
             self._changes.append(abs(change))
         if made and self._position.cost < self._best:
-            self._best = self._position.cost
-            self._unsaid = self._position.placement
+            self._best, self._best_placement = self._position.cost, self._position.placement
         return made
