@@ -50,7 +50,8 @@ class PortfolioParameters:
     room_share
         Share of walks that make room for unscheduled pods, for each tier that counts some.
     limited_room_share
-        Share of CP-SAT after that where moves are limited, for the first tier; half of it for the second, and so on.
+        Share of CP-SAT after that where moves are limited, on the whole or on parts of it, for the first tier; half of
+        it for the second, and so on.
     largest_room_model
         (class, node) variables above which CP-SAT then gets a part of the nodes at a time.
     column_share

@@ -235,7 +235,7 @@ class _Portfolio:
             closed = self.closing.close(tier)
             share = chosen.column_share if only else chosen.leading_share
             exactly = self._few_moves_let_in(tier)
-            if not exactly or not self.exact:  # patterns know nothing of moves
+            if not (exactly and self.exact):  # patterns know nothing of moves
                 self._close_by_columns(engine, tier, chosen.closed_column_share if closed else share, leading)
             if closed:
                 self.constructive.take(tier + 1)  # with most nodes closed, others can be emptied that could not
@@ -360,14 +360,13 @@ class _Portfolio:
 
         Then anneal the leading tiers.
         """
-        run, chosen = self.run, self.parameters
-        if run.variables <= chosen.largest_room_model or not self.options.kernels:
+        run, before = self.run, self.run.values
+        large = run.variables > self.parameters.largest_room_model and self.options.kernels
+        if large and self.node_changes.let_in(tier, share, self._beginning(tier)):
+            if run.values < before:
+                self._repair_after(tier, leading)
+        elif self.exact:
             self._prove(tier, share, leading)
-            return
-        before = run.values
-        self.node_changes.let_in(tier, share, self._beginning(tier))
-        if run.values < before:
-            self._repair_after(tier, leading)
 
     def _prove(self, tier: int, share: float | None = None, repaired: int | None = None) -> None:
         """Let CP-SAT improve and bound a tier as a whole; then repair the first tiers."""

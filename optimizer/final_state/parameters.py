@@ -41,8 +41,9 @@ class FinalStateParameters:
         Targets of a pod that are tried, the most promising first.
     swapped
         Pods on a full target that are tried in exchange.
-    measuring
-        Share of the time in which the search measures what moves cost, and makes those that improve something.
+    measured, measuring, longest_measuring
+        The search first makes moves that improve something, until it has measured so many and spent the second share of
+        the time, and no longer than the third.
     least_hot, heating, hottest
         The first temperature as a multiple of what moves change in the middle: the least one, how much it rises with
         each trial of a pair of a class and a node for which there is time, and the highest one.
@@ -102,7 +103,9 @@ class FinalStateParameters:
     rounds_ahead: int = 50
     tried: int = 3
     swapped: int = 3
+    measured: int = 50
     measuring: float = 0.03
+    longest_measuring: float = 0.1
     least_hot: float = 0.15
     heating: float = 0.08
     hottest: float = 2.5

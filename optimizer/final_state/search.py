@@ -15,31 +15,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stowplan.models.problem import NOWHERE, Placement, Problem
+from stowplan.models.problem import NOWHERE, GroupMoveBudget, Placement, Problem
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.position import Moves, Position
-
-MEASURED = 50
-"""Moves of which the cost is known before the first that makes it worse."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cooling:
     """Temperatures, by the share of the time that is spent.
 
-    Where there is time for many trials of each pod, it pays to begin hot; then the search cools down several times,
-    each time from the best placement. Every other round begins cool, since what a hot one finds, or ruins, is unknown.
+    Where there is time for many trials of each pair of a class and a node, it pays to begin hot; then the search cools
+    down several times, each time from the best placement. Every other round begins cool, since what a hot one finds, or
+    ruins, is unknown.
 
     Parameters
     ----------
     begun
         The share of the time at which the first round begins.
     hottest
-        Where each round begins.
+        The temperature at which each round begins.
     coolest
-        Where it ends, as a multiple of that.
+        That at which it ends, as a multiple of the first.
     """
 
     begun: float
@@ -108,6 +106,8 @@ class FinalStateSearch:
         self._evaluator, self._problem, self._tier = evaluator, problem, tier
         self._position = Position(evaluator, problem, tier, placement)
         self._start, self._nodes = problem.start, len(problem.nodes)
+        groups = any(isinstance(rule, GroupMoveBudget) for rule in problem.rules)
+        self._limited = problem.limits_moves or groups
         self._parameters, self._found = parameters, found
         self._random = random.Random(seed)
         self._best, self._best_placement = self._position.cost, placement
@@ -119,7 +119,10 @@ class FinalStateSearch:
         """Search until time is up, cooling down; ``enough`` is asked now and then whether to end before."""
         parameters, rng = self._parameters, self._random
         limit = int(parameters.trials * deadline.seconds) if deadline.deterministic else 0
-        tries, said, cooled, first = 0, time.monotonic(), 0, (0.0, 0)
+        tries, said, cooled = 0, time.monotonic(), 0
+        # What was spent and tried when the first trial, which takes long, was over.
+        first: tuple[float, int] | None = None
+        self._changes, self._schedule = [], None
         while not deadline.over and not (deadline.deterministic and tries >= limit):
             spent = tries / max(1, limit) if deadline.deterministic else 1 - deadline.remaining / deadline.seconds
             if time.monotonic() - said > parameters.pause:
@@ -130,22 +133,29 @@ class FinalStateSearch:
             placement = self._position.placement
             if not len(placement.cls):
                 return
-            if not self._changes:
-                first = spent, tries  # the first trial takes long
-            elif self._schedule is None and len(self._changes) >= MEASURED and spent >= parameters.measuring:
+            if tries and first is None:
+                first = spent, tries
+            if first is not None and self._schedule is None and self._is_measured(spent):
                 pace = (tries - first[1]) / max(spent - first[0], 1e-3)
-                change = float(np.median(self._changes))
+                trials = pace * (1 - spent) / len(placement.cls)
                 # Under a limit, most of what is hot moves pods home and away again.
-                trials = pace / len(placement.cls) if self._problem.move_limit is None else 0.0
-                self._schedule = Cooling.of(parameters, change, spent, trials)
+                self._schedule = Cooling.of(
+                    parameters, float(np.median(self._changes)), spent, 0.0 if self._limited else trials
+                )
             if self._schedule is not None and self._schedule.round(spent) > cooled:
-                cooled += 1
+                cooled = self._schedule.round(spent)
                 self._position = Position(self._evaluator, self._problem, self._tier, self._best_placement)
                 continue
             temperature = 0.0 if self._schedule is None else self._schedule.temperature(spent)
             e = rng.randrange(len(placement.cls))
             tries += 1 + self._improve(int(placement.cls[e]), int(placement.node[e]), temperature)
         self._say()
+
+    def _is_measured(self, spent: float) -> bool:
+        """Whether enough is known of what moves cost, or there is no more time to measure it."""
+        chosen = self._parameters
+        enough = len(self._changes) >= chosen.measured and spent >= chosen.measuring
+        return enough or (bool(self._changes) and spent >= chosen.longest_measuring)
 
     def _say(self) -> None:
         if self._best < self._said:
@@ -206,7 +216,11 @@ class FinalStateSearch:
         others = others[others != c]
         if not len(others):
             return False
-        some = others if len(others) <= self._parameters.swapped else self._random.sample(others.tolist(), 3)
+        some = (
+            others
+            if len(others) <= self._parameters.swapped
+            else self._random.sample(others.tolist(), self._parameters.swapped)
+        )
         for other in some:
             if back and self._position.costs_a_move(int(other), target, source) > 0:
                 continue

@@ -134,7 +134,7 @@ class NodeChangeEngine:
         *,
         workers: int = 1,
         seed: int = 0,
-    ) -> None:
+    ) -> bool:
         """Make whole changes, then solve sub-problems over the nodes whose changes cost least, larger and larger ones.
 
         Parameters
@@ -143,23 +143,35 @@ class NodeChangeEngine:
             Takes a placement and says whether it is the best so far.
         enough
             Says when to stop.
+
+        Returns
+        -------
+        searched
+            Whether there was time for a sub-problem.
         """
-        if self.generation is None or self.generation.solution is None:
-            return
+        if self.generation is None:
+            return False
+        room = self.lets_in(self.evaluator.problem, self.tier)
+        if room and self.generation.lines:
+            self.generation.settle(deadline)  # the first changes are enough to say which nodes matter
+        if self.generation.solution is None:
+            return False
         made = self.whole(deadline.share(self.parameters.whole_share))
         if made is not None and offer(made):
             self.placement = made
         chosen = self.parameters
-        first = chosen.variables_for_room if self.lets_in(self.evaluator.problem, self.tier) else chosen.variables
+        first = chosen.variables_for_room if room else chosen.variables
         index, size, work = Index(self.evaluator), float(first), 0.0
-        before = None
+        before, searched = None, False
         while not deadline.over and not enough() and not (deadline.deterministic and work >= deadline.seconds):
             free = self.neighborhood(int(size))
-            if before is not None and len(free.nodes) == len(before.nodes) and len(free.classes) == len(before.classes):
-                return  # there is nothing more to free
+            pairs = len(free.nodes) * len(free.classes)
+            if before is not None and pairs == len(before.nodes) * len(before.classes):
+                return searched  # there is nothing more to free
             left = deadline.seconds - work if deadline.deterministic else deadline.remaining
-            if len(free.nodes) * len(free.classes) > self.parameters.variables_per_second * left:
-                return  # the model would take longer to write than there is time
+            if pairs > self.parameters.variables_per_second * left:
+                return searched  # the model would take longer to write than there is time
+            searched = True
             values = self.evaluator.evaluate(self.placement).values
             model = build(
                 index,
@@ -187,7 +199,8 @@ class NodeChangeEngine:
                 if better := offer(placement):
                     self.placement = placement
             if not better:
-                before, size = free, size * self.parameters.growth
+                before, size = free, max(size, pairs) * self.parameters.growth
+        return searched
 
     def neighborhood(self, variables: int) -> Free:
         """Return the nodes whose changes cost least, and the classes that these changes are about.

@@ -120,6 +120,11 @@ class ChangeGeneration:
         if not deadline.over:
             self._centers[self.limit] = self._center, self._load_duals
 
+    def settle(self, deadline: Deadline) -> None:
+        """Solve the master, if there was no time for that."""
+        if self.solution is None and not deadline.over:
+            self._solve_master(self.parameters.drawn, deadline)
+
     def _solve_master(self, share: float, deadline: Deadline) -> MasterDuals | None:
         """Solve the master with its duals drawn to the best ones, by a share of the price of a move."""
         center = self._center

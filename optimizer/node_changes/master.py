@@ -90,6 +90,7 @@ class ChangeMaster:
         self._limits = lower, upper
         self._lp = lp = self._with_rows()
         lp.setOptionValue("presolve", "off")
+        # Where no change costs anything, the primal simplex of HiGHS 1.14 has corrupted memory.
         if any(table.any() for table in (tables.linear, tables.move, tables.opening, tables.slope, tables.value)):
             lp.setOptionValue("simplex_strategy", 4)  # new columns leave the last basis primal feasible
         self._unit = np.concatenate([np.ones(self.kinds), limits.largest_use])

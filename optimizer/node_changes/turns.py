@@ -51,16 +51,17 @@ class NodeChangeTurns:
                     self._take(tier)
                 return
 
-    def let_in(self, tier: int, share: float, placement: Placement) -> None:
-        """Search changes of nodes that let pods in which a tier counts as unscheduled.
+    def let_in(self, tier: int, share: float, placement: Placement) -> bool:
+        """Search changes of nodes that let pods in which a tier counts as unscheduled; return whether there was time.
 
         Parameters
         ----------
         placement
             Where to begin.
         """
-        if not self.run.over and self.run.is_open(tier):
-            self._work(tier, share, self.parameters.bounding_room, placement)
+        if self.run.over or not self.run.is_open(tier):
+            return False
+        return self._work(tier, share, self.parameters.bounding_room, placement)
 
     def _take(self, tier: int) -> None:
         run, chosen = self.run, self.parameters
@@ -68,8 +69,8 @@ class NodeChangeTurns:
         early = any(run.is_open(above) for above in range(tier))
         self._work(tier, chosen.early_share if early else chosen.share, chosen.bounding, run.best)
 
-    def _work(self, tier: int, share: float, bounding: float, placement: Placement) -> None:
-        """Bound a tier in a part of a share of the time, and improve it in the other."""
+    def _work(self, tier: int, share: float, bounding: float, placement: Placement) -> bool:
+        """Bound a tier in a part of a share of the time, improve it in the other; return whether there was time."""
         run = self.run
         with run.stage(NAME, share, tier) as deadline:
             engine = NodeChangeEngine(
@@ -77,7 +78,7 @@ class NodeChangeTurns:
             )
             raise_bound = partial(run.raise_bound, tier, by=NAME)
             raise_bound(engine.bound(deadline.share(bounding), run.values[tier], raise_bound))
-            engine.improve(
+            return engine.improve(
                 deadline,
                 lambda placement: run.offer(placement, NAME, trusted=False),
                 lambda: not run.is_open(tier),
