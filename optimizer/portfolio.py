@@ -22,7 +22,7 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.stages import FinalStateStages
 from stowplan.optimizer.lns.lns import OperatorState, improve
-from stowplan.optimizer.node_changes.engine import NodeChangeEngine, SharedChanges
+from stowplan.optimizer.node_changes.engine import SharedChanges
 from stowplan.optimizer.node_changes.turns import NodeChangeTurns
 from stowplan.optimizer.parameters import Parameters, parameters_of
 from stowplan.optimizer.parts.elsewhere import PartsElsewhere
@@ -350,10 +350,9 @@ class _Portfolio:
         return BOUNDS if self.options.kernels else WITHOUT_KERNELS
 
     def _few_moves_let_in(self, tier: int) -> bool:
-        """Whether a tier counts unscheduled pods alone, moves are limited, and CP-SAT can solve it, or parts of it."""
+        """Whether a tier counts unscheduled pods alone, and moves are limited."""
         problem = self.run.evaluator.problem
-        can = self.exact or self.options.kernels
-        return can and problem.limits_moves and NodeChangeEngine.lets_in(problem, tier)
+        return problem.limits_moves and problem.tiers[tier].counts_unscheduled
 
     def _let_in(self, tier: int, share: float, leading: int) -> None:
         """Let CP-SAT find the moves that let most pods in: in the whole, or where that is large, on some of the nodes.
@@ -361,7 +360,7 @@ class _Portfolio:
         Then anneal the leading tiers.
         """
         run, before = self.run, self.run.values
-        large = run.variables > self.parameters.largest_room_model and self.options.kernels
+        large = run.variables > self.parameters.largest_room_model
         if large and self.node_changes.let_in(tier, share, self._beginning(tier)):
             if run.values < before:
                 self._repair_after(tier, leading)

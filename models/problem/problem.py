@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from stowplan.models.arrays import Ints
 from stowplan.models.problem.final_state import FinalCost
 from stowplan.models.problem.placement import Placement
-from stowplan.models.problem.rules import MoveBudget, Rule
-from stowplan.models.problem.terms import Term
+from stowplan.models.problem.rules import GroupMoveBudget, MoveBudget, Rule
+from stowplan.models.problem.terms import Term, Unplaced
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +46,12 @@ class Tier:
     final: FinalCost | None = None
     surrogate: tuple[Weighted, ...] = ()
     constant: int = 0
+
+    @property
+    def counts_unscheduled(self) -> bool:
+        """Whether it counts pods without a node and nothing else."""
+        counts = all(isinstance(weighted.term, Unplaced) for weighted in self.terms)
+        return bool(self.terms) and counts and self.final is None
 
     @property
     def steered(self) -> Tier:
@@ -113,6 +119,11 @@ class Problem:
         """Whether fewer pods may leave their nodes than have one."""
         limit = self.move_limit
         return limit is not None and limit < self.start.count.sum()
+
+    @property
+    def limits_any_moves(self) -> bool:
+        """Whether moves are limited, of all pods or of a group."""
+        return self.limits_moves or any(isinstance(rule, GroupMoveBudget) for rule in self.rules)
 
     @property
     def pods(self) -> int:

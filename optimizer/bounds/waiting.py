@@ -25,7 +25,7 @@ class WaitingBound(CheapBound):
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether unplaced pods cost something, and an earlier tier counts them too."""
         own = any(isinstance(weighted.term, Unplaced) for weighted in problem.tiers[tier].terms)
-        return own and any(_counts(problem, earlier) for earlier in range(tier))
+        return own and any(earlier.counts_unscheduled for earlier in problem.tiers[:tier])
 
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""
@@ -43,16 +43,10 @@ def waiting_bound(problem: Problem, tier: int, proven: Sequence[int]) -> int:
     worth, used, total = _costs(problem, tier), np.zeros(len(problem.classes), dtype=np.bool_), 0
     for earlier, bound in enumerate(proven[:tier]):
         counted = _costs(problem, earlier)
-        if _counts(problem, earlier) and not (used & (counted > 0)).any():
+        if problem.tiers[earlier].counts_unscheduled and not (used & (counted > 0)).any():
             used |= counted > 0
             total += _least_worth(worth, counted, problem.optional, bound)
     return total
-
-
-def _counts(problem: Problem, tier: int) -> bool:
-    """Whether a tier counts unplaced pods and nothing else."""
-    terms = problem.tiers[tier].terms
-    return bool(terms) and all(isinstance(weighted.term, Unplaced) for weighted in terms)
 
 
 def _costs(problem: Problem, tier: int) -> Ints:

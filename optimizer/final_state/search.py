@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stowplan.models.problem import NOWHERE, GroupMoveBudget, Placement, Problem
+from stowplan.models.problem import NOWHERE, Placement, Problem
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
@@ -106,8 +106,6 @@ class FinalStateSearch:
         self._evaluator, self._problem, self._tier = evaluator, problem, tier
         self._position = Position(evaluator, problem, tier, placement)
         self._start, self._nodes = problem.start, len(problem.nodes)
-        groups = any(isinstance(rule, GroupMoveBudget) for rule in problem.rules)
-        self._limited = problem.limits_moves or groups
         self._parameters, self._found = parameters, found
         self._random = random.Random(seed)
         self._best, self._best_placement = self._position.cost, placement
@@ -137,11 +135,9 @@ class FinalStateSearch:
                 first = spent, tries
             if first is not None and self._schedule is None and self._is_measured(spent):
                 pace = (tries - first[1]) / max(spent - first[0], 1e-3)
-                trials = pace * (1 - spent) / len(placement.cls)
                 # Under a limit, most of what is hot moves pods home and away again.
-                self._schedule = Cooling.of(
-                    parameters, float(np.median(self._changes)), spent, 0.0 if self._limited else trials
-                )
+                trials = 0.0 if self._problem.limits_any_moves else pace * (1 - spent) / len(placement.cls)
+                self._schedule = Cooling.of(parameters, float(np.median(self._changes)), spent, trials)
             if self._schedule is not None and self._schedule.round(spent) > cooled:
                 cooled = self._schedule.round(spent)
                 self._position = Position(self._evaluator, self._problem, self._tier, self._best_placement)

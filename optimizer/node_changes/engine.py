@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import NodeCurve, Open, Placement, Problem, Unplaced
+from stowplan.models.problem import NodeCurve, Open, Placement, Problem
 from stowplan.optimizer.bounds.node_programs import node_programs, separable_terms
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.cpsat.solve import build
@@ -52,12 +52,6 @@ class NodeChangeEngine:
         """Whether moves are limited, and the tier sums up costs of nodes in use or of their loads."""
         terms = separable_terms(problem.tiers[tier])
         return problem.move_limit is not None and any(isinstance(term, NodeCurve | Open) for _, term in terms)
-
-    @staticmethod
-    def lets_in(problem: Problem, tier: int) -> bool:
-        """Whether moves are limited, and the tier counts unscheduled pods alone."""
-        counts = (isinstance(weighted.term, Unplaced) for weighted in problem.tiers[tier].terms)
-        return problem.move_limit is not None and all(counts)
 
     def __init__(
         self,
@@ -151,25 +145,24 @@ class NodeChangeEngine:
         """
         if self.generation is None:
             return False
-        room = self.lets_in(self.evaluator.problem, self.tier)
-        if room and self.generation.lines:
+        chosen, room = self.parameters, self.evaluator.problem.tiers[self.tier].counts_unscheduled
+        if room:
             self.generation.settle(deadline)  # the first changes are enough to say which nodes matter
         if self.generation.solution is None:
             return False
-        made = self.whole(deadline.share(self.parameters.whole_share))
+        made = self.whole(deadline.share(chosen.whole_share))
         if made is not None and offer(made):
             self.placement = made
-        chosen = self.parameters
         first = chosen.variables_for_room if room else chosen.variables
         index, size, work = Index(self.evaluator), float(first), 0.0
         before, searched = None, False
         while not deadline.over and not enough() and not (deadline.deterministic and work >= deadline.seconds):
             free = self.neighborhood(int(size))
-            pairs = len(free.nodes) * len(free.classes)
-            if before is not None and pairs == len(before.nodes) * len(before.classes):
+            if before is not None and len(free.nodes) == len(before.nodes) and len(free.classes) == len(before.classes):
                 return searched  # there is nothing more to free
             left = deadline.seconds - work if deadline.deterministic else deadline.remaining
-            if pairs > self.parameters.variables_per_second * left:
+            pairs = len(free.nodes) * len(free.classes)
+            if pairs > chosen.variables_per_second * left:
                 return searched  # the model would take longer to write than there is time
             searched = True
             values = self.evaluator.evaluate(self.placement).values
@@ -186,7 +179,7 @@ class NodeChangeEngine:
             seconds = None if deadline.deterministic else max(0.1, deadline.remaining)
             limits = SolverLimits(
                 seconds,
-                self.parameters.work,
+                chosen.work,
                 workers=1 if deadline.deterministic else workers,
                 seed=seed,
                 symmetry_variables=self.cpsat.symmetry_variables,
@@ -199,7 +192,7 @@ class NodeChangeEngine:
                 if better := offer(placement):
                     self.placement = placement
             if not better:
-                before, size = free, max(size, pairs) * self.parameters.growth
+                before, size = free, max(size, pairs) * chosen.growth
         return searched
 
     def neighborhood(self, variables: int) -> Free:

@@ -121,8 +121,8 @@ class ChangeGeneration:
             self._centers[self.limit] = self._center, self._load_duals
 
     def settle(self, deadline: Deadline) -> None:
-        """Solve the master, if there was no time for that."""
-        if self.solution is None and not deadline.over:
+        """Solve the master, if changes were priced and there was no time for that."""
+        if self.lines and self.solution is None and not deadline.over:
             self._solve_master(self.parameters.drawn, deadline)
 
     def _solve_master(self, share: float, deadline: Deadline) -> MasterDuals | None:

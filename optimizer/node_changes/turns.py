@@ -59,7 +59,7 @@ class NodeChangeTurns:
         placement
             Where to begin.
         """
-        if self.run.over or not self.run.is_open(tier):
+        if self.run.over or not self.run.is_open(tier) or not self.options.kernels:
             return False
         return self._work(tier, share, self.parameters.bounding_room, placement)
 

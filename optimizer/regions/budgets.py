@@ -14,11 +14,6 @@ from stowplan.models.arrays import Ints
 from stowplan.models.problem import GroupMoveBudget, MoveBudget, Placement, Problem
 
 
-def limits_any_moves(problem: Problem) -> bool:
-    """Whether moves are limited, of all pods or of a group."""
-    return problem.limits_moves or any(isinstance(rule, GroupMoveBudget) for rule in problem.rules)
-
-
 def budgets(problem: Problem, now: Placement, best: Placement, region: Ints, regions: int) -> Mapping[int, Ints]:
     """Return how many moves each region may make, by the number of each limit among the rules; empty if there is none.
 

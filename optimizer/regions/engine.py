@@ -17,7 +17,7 @@ from stowplan.optimizer.lns.features import Features
 from stowplan.optimizer.lns.lns import OperatorState
 from stowplan.optimizer.parts.elsewhere import SolveAlone
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
-from stowplan.optimizer.regions.budgets import budgets, limits_any_moves
+from stowplan.optimizer.regions.budgets import budgets
 from stowplan.optimizer.regions.drawing import Division, dealt
 from stowplan.optimizer.regions.elsewhere import RegionsElsewhere
 from stowplan.optimizer.regions.parameters import RegionParameters
@@ -106,7 +106,7 @@ class RegionEngine:
                 return
             # Pods that have moved hold others where they are: until there were answers of all regions, rounds begin
             # before all moves, and so does each one where moves are limited, with as many as were made in the region.
-            limited = limits_any_moves(run.evaluator.problem)
+            limited = run.evaluator.problem.limits_any_moves
             anew = self._anew(tier) if limited or not whole else None
             if limited and anew is None:
                 return

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stowplan.instances.synthetic import synthetic_snapshot
-from stowplan.models.problem import Placement
+from stowplan.models.problem import Placement, Problem
 from stowplan.models.settings import Settings
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
@@ -51,9 +51,9 @@ def test_later_rounds_begin_with_the_best_placement(monkeypatch: pytest.MonkeyPa
     begun: list[Placement] = []
 
     class Watched(Position):
-        def __init__(self, *args: object) -> None:
-            begun.append(args[-1])  # type: ignore[arg-type]
-            super().__init__(*args)  # type: ignore[arg-type]
+        def __init__(self, evaluator: Evaluator, problem: Problem, tier: int, placement: Placement) -> None:
+            begun.append(placement)
+            super().__init__(evaluator, problem, tier, placement)
 
     monkeypatch.setattr(searching, "Position", Watched)
     found: list[Placement] = []

@@ -172,7 +172,7 @@ def test_sub_problems_let_pods_in_with_few_moves() -> None:
     warm_start(evaluator, problem.start, WORK, found.append, tiers=2)
     before = evaluator.evaluate(found[-1]).values
     tier = next(tier for tier, value in enumerate(before) if value)
-    assert NodeChangeEngine.lets_in(problem, tier)
+    assert problem.tiers[tier].counts_unscheduled
     engine = NodeChangeEngine(evaluator, upper_bounds(problem), tier, before[:tier], found[-1])
     bound = engine.bound(WORK)
     offered: list[tuple[int, ...]] = []
