@@ -14,6 +14,7 @@ import numpy as np
 
 from stowplan.models.problem import (
     Capacity,
+    ClassReadings,
     Curves,
     Devices,
     Move,
@@ -22,6 +23,7 @@ from stowplan.models.problem import (
     Origin,
     Placement,
     Problem,
+    ScoreTables,
     Tier,
     Unplaced,
     Weighted,
@@ -33,6 +35,8 @@ from stowplan.optimizer.compiled import kernel_cache
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.final_state.parameters import FinalStateParameters
+from stowplan.optimizer.final_state.walking import FinalStateWalk
 from stowplan.optimizer.portfolio import Options, solve
 from stowplan.optimizer.processes import Workers
 from stowplan.optimizer.rearrangement.model_builder import suits
@@ -99,7 +103,10 @@ def _others(stop: Stop) -> Sequence[str]:
         if knows(problem, ReconfigurationParameters()) and problem.start.count.size:
             find_way(evaluator, Placement.of([(0, 0, 1), (0, 1, 1)]), Deadline(0.1, deterministic=True))
     for problem in _problems():
-        evaluator = Evaluator(problem)
+        evaluator, last = Evaluator(problem), len(problem.tiers) - 1
+        FinalStateWalk(problem, last, _scores(), problem.start, lambda placement: None, FinalStateParameters()).run(
+            Deadline(0.1, deterministic=True)
+        )
         PatternEngine(evaluator).close_tier(0, (), problem.start, Deadline(5.0, deterministic=True))
         *reached, value = evaluator.evaluate(problem.start).values
         best_bound(evaluator, upper_bounds(problem), len(reached), reached, value, Deadline(5.0, deterministic=True))
@@ -132,6 +139,12 @@ def _problems() -> Iterator[Problem]:
     yield replace(problem, rules=(capacity, devices))
     yield replace(problem, rules=(capacity, MoveBudget(here, 1)))
     yield replace(problem, optional=two, start=Placement.of([]), rules=(tight,), tiers=tiers[:1])
+
+
+def _scores() -> ScoreTables:
+    """Return filters and scores of two classes on two nodes."""
+    table = np.ones((2, 2), dtype=np.int64)
+    return ScoreTables(0, table > 0, table, table, 9 * table, table, [], [ClassReadings()] * 2, 1, 1, [], [], [])
 
 
 def main() -> int:

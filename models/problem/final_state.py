@@ -13,6 +13,7 @@ from typing import Protocol
 
 from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.problem.placement import Placement
+from stowplan.models.problem.score_tables import ScoreTables
 
 
 class FinalState(Protocol):
@@ -158,6 +159,9 @@ class FinalCost(Protocol):
 
     def state(self, placement: Placement) -> FinalState:
         """Return a placement to be changed."""
+
+    def tables(self) -> ScoreTables | None:
+        """Return what the cost is made of as plain numbers, or ``None`` if plugins must be asked."""
 
     def relaxation(self, start: Placement) -> Sequence[Part]:
         """Return what each plugin costs at least.

@@ -8,6 +8,33 @@ from stowplan.optimizer.deadline import Deadline
 
 
 @dataclass(frozen=True, slots=True)
+class Temperatures:
+    """How hot a search on the exact cost is.
+
+    Parameters
+    ----------
+    least_hot, heating, hottest
+        The first temperature as a multiple of what moves change in the middle: the least one, how much it rises with
+        each trial of a pair of a class and a node for which there is time, and the highest one.
+    coolest
+        Temperature at the end of a round, as a multiple of that at its beginning.
+    trials_of_rounds, trials_of_more
+        Trials of each such pair from which there are two rounds, and for which there are two more.
+    cool, reheated
+        How hot every other round begins, and each of the others but the first, as multiples of the first temperature.
+    """
+
+    least_hot: float = 0.15
+    heating: float = 0.08
+    hottest: float = 2.5
+    coolest: float = 0.015
+    trials_of_rounds: float = 5.0
+    trials_of_more: float = 100.0
+    cool: float = 0.25
+    reheated: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
 class FinalStateParameters:
     """How a cost of the final state is minimized and bounded.
 
@@ -44,19 +71,24 @@ class FinalStateParameters:
     measured, measuring, longest_measuring
         The search first makes moves that improve something, until it has measured so many and spent the second share of
         the time, and no longer than the third.
-    least_hot, heating, hottest
-        The first temperature as a multiple of what moves change in the middle: the least one, how much it rises with
-        each trial of a pair of a class and a node for which there is time, and the highest one.
-    coolest
-        Temperature at the end of a round, as a multiple of that at its beginning.
-    trials_of_rounds, trials_of_more
-        Trials of each such pair from which there are two rounds, and for which there are two more.
-    cool, reheated
-        How hot every other round begins, and each of the others but the first, as multiples of the first temperature.
+    temperatures, walk_temperatures
+        Temperatures of the search that asks plugins, and of the compiled one, which makes a hundred times as many
+        trials.
     pause
         Seconds between two placements that the search hands over; each is evaluated anew.
     trials
         Moves tried per unit of work in deterministic mode.
+    steps
+        Compiled search: steps per unit of work in deterministic mode.
+    first_batch, batch_seconds, longest_batch
+        Compiled search: steps before the clock is read first, seconds between two looks at it, and steps at most.
+    measured_steps
+        Compiled search: of how many steps the changes are kept, to choose a temperature.
+    swaps
+        Compiled search: share of the steps that exchange two pods.
+    sure
+        Compiled search: share of the steps that must not be better than they seem at first by more than the margin up
+        to which steps are scored to the end.
     iterations
         Steps of the subgradient method per unit of work in deterministic mode.
     most_steps
@@ -106,16 +138,19 @@ class FinalStateParameters:
     measured: int = 50
     measuring: float = 0.03
     longest_measuring: float = 0.1
-    least_hot: float = 0.15
-    heating: float = 0.08
-    hottest: float = 2.5
-    coolest: float = 0.015
-    trials_of_rounds: float = 5.0
-    trials_of_more: float = 100.0
-    cool: float = 0.25
-    reheated: float = 0.5
+    temperatures: Temperatures = Temperatures()
+    walk_temperatures: Temperatures = Temperatures(
+        least_hot=0.12, heating=0.0001, hottest=0.25, coolest=0.1, trials_of_rounds=5_000.0, trials_of_more=5_000.0
+    )
     pause: float = 1.0
     trials: int = 150
+    steps: int = 20_000
+    first_batch: int = 20
+    batch_seconds: float = 0.03
+    longest_batch: int = 20_000
+    measured_steps: int = 2_000
+    swaps: float = 0.5
+    sure: float = 0.98
     iterations: int = 30
     most_steps: int = 600
     finest_share: float = 0.1

@@ -11,71 +11,15 @@ import math
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from stowplan.models.problem import NOWHERE, Placement, Problem
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.final_state.cooling import Cooling
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.position import Moves, Position
-
-
-@dataclass(frozen=True, slots=True)
-class Cooling:
-    """Temperatures, by the share of the time that is spent.
-
-    Where there is time for many trials of each pair of a class and a node, it pays to begin hot; then the search cools
-    down several times, each time from the best placement. Every other round begins cool, since what a hot one finds, or
-    ruins, is unknown.
-
-    Parameters
-    ----------
-    begun
-        The share of the time at which the first round begins.
-    hottest
-        The temperature at which each round begins.
-    coolest
-        That at which it ends, as a multiple of the first.
-    """
-
-    begun: float
-    hottest: tuple[float, ...]
-    coolest: float
-
-    @classmethod
-    def of(cls, chosen: FinalStateParameters, change: float, spent: float, trials: float) -> Cooling:
-        """Return a schedule for what is left of the time.
-
-        Parameters
-        ----------
-        change
-            What moves change in the middle.
-        spent
-            The share of the time that is spent.
-        trials
-            How many trials of a pair of a class and a node there is time for.
-        """
-        hot = min(chosen.hottest, chosen.least_hot + chosen.heating * trials) * change
-        if trials < chosen.trials_of_rounds:
-            return cls(spent, (hot,), chosen.coolest)
-        again = int(trials / chosen.trials_of_more)
-        cool = hot * chosen.cool
-        return cls(spent, (hot, cool, *(hot * chosen.reheated, cool) * again), chosen.coolest)
-
-    def round(self, spent: float) -> int:
-        """Return the number of the round, from 0 on."""
-        return min(len(self.hottest) - 1, int(self._at(spent)))
-
-    def temperature(self, spent: float) -> float:
-        """Return the temperature."""
-        number = self.round(spent)
-        return self.hottest[number] * math.pow(self.coolest, min(1.0, self._at(spent) - number))
-
-    def _at(self, spent: float) -> float:
-        """Return how many rounds are over."""
-        return len(self.hottest) * (spent - self.begun) / max(1e-9, 1.0 - self.begun)
 
 
 class FinalStateSearch:
@@ -137,7 +81,7 @@ class FinalStateSearch:
                 pace = (tries - first[1]) / max(spent - first[0], 1e-3)
                 # Under a limit, most of what is hot moves pods home and away again.
                 trials = 0.0 if self._problem.limits_any_moves else pace * (1 - spent) / len(placement.cls)
-                self._schedule = Cooling.of(parameters, float(np.median(self._changes)), spent, trials)
+                self._schedule = Cooling.of(parameters.temperatures, float(np.median(self._changes)), spent, trials)
             if self._schedule is not None and self._schedule.round(spent) > cooled:
                 cooled = self._schedule.round(spent)
                 self._position = Position(self._evaluator, self._problem, self._tier, self._best_placement)

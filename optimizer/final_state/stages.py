@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from stowplan.models.options import Options
-from stowplan.models.problem import Placement
+from stowplan.models.problem import Placement, ScoreTables
 from stowplan.models.result import Outcome, bound_holds
 from stowplan.optimizer.constructive.descent import Descent
 from stowplan.optimizer.constructive.state import State
@@ -30,6 +31,7 @@ from stowplan.optimizer.final_state.enumeration import Enumeration
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.position import Position
 from stowplan.optimizer.final_state.search import FinalStateSearch
+from stowplan.optimizer.final_state.walking import FinalStateWalk
 from stowplan.optimizer.processes import allowed_processors
 from stowplan.optimizer.run import Run
 
@@ -202,16 +204,21 @@ class FinalStateStages:
         if run.over or not run.is_open(self._tier):
             return
         with run.stage(SEARCH, 1.0, self._tier) as deadline:
-            search = FinalStateSearch(
-                self._steered,
-                run.evaluator.problem,
-                self._tier,
-                run.best,
-                lambda placement: run.offer(placement, SEARCH),
-                self._parameters,
-                self._options.seed,
-            )
-            search.run(deadline, enough)
+            problem, tier, chosen, seed = run.evaluator.problem, self._tier, self._parameters, self._options.seed
+
+            def offered(placement: Placement) -> None:
+                run.offer(placement, SEARCH)
+
+            tables = self._tables
+            if tables is not None and self._options.kernels:
+                FinalStateWalk(problem, tier, tables, run.best, offered, chosen, seed).run(deadline, enough)
+            else:
+                FinalStateSearch(self._steered, problem, tier, run.best, offered, chosen, seed).run(deadline, enough)
+
+    @cached_property
+    def _tables(self) -> ScoreTables | None:
+        final = self._run.evaluator.problem.tiers[self._tier].final
+        return None if final is None else final.tables()
 
     def _bound(self, share: float) -> None:
         run, asked = self._run, self._question()

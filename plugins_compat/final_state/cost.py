@@ -13,12 +13,13 @@ import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.kubernetes import Pod
-from stowplan.models.problem import Detail, Part, Placement
+from stowplan.models.problem import Detail, Part, Placement, ScoreTables
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.final_state.details import detailed
 from stowplan.plugins_compat.final_state.estimates import Estimates
 from stowplan.plugins_compat.final_state.relaxation import relaxed
 from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
+from stowplan.plugins_compat.final_state.tables import score_tables
 from stowplan.plugins_compat.final_state.workload_costs import Counts
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.profile import Profile
@@ -142,6 +143,10 @@ class PricedFinalState:
         most = self.final_state.all_points
         every = [int((most[name] * self.size).sum()) for name in scorer.names]
         return PricedSearchState(scorer, Estimates(scorer, prices), prices, every)
+
+    def tables(self) -> ScoreTables | None:
+        """Return what the score is made of, if all plugins are known well enough."""
+        return score_tables(self.final_state.fresh(Placement.of(())), self.points, self.size)
 
     def relaxation(self, start: Placement) -> Sequence[Part]:
         """Return what the points missed cost at least, by plugin."""

@@ -158,6 +158,11 @@ class Feasibility:
         found: Bools = self._static[c]
         return found
 
+    def passes(self, c: int, plugin: Plugin) -> Bools:
+        """``[n]`` the nodes that one filter admits as things are."""
+        cycle = CycleState(self._kinds[c].pod, self._kinds[c], skipped=set(self._skipped[c]))
+        return self._filtered(cycle, [plugin], np.arange(self._state.size))
+
     def room(self, c: int) -> Bools:
         """``[n]`` the nodes that take one more pod, as far as requests and the node alone tell. Do not change it."""
         found: Bools = self._roomy[c]
@@ -179,6 +184,20 @@ class Feasibility:
             others = (own @ most)[None, :] - np.where(itself, own[:, None], 0)
             found &= self._needs[:, row, None] <= free[row] - others
         return found
+
+    @property
+    def needs(self) -> Ints:
+        """``[c, r]`` requests that are compared with what is free; `NOT_COMPARED` where none is."""
+        return self._needs
+
+    @property
+    def adds(self) -> Ints:
+        """``[c, r]`` what a pod on a node takes of it."""
+        return self._vectors
+
+    def reading_pods(self, c: int) -> Sequence[Plugin]:
+        """Return the filters that may read other pods, but for their requests."""
+        return [*self._near[c], *self._apart[c]]
 
     @property
     def limited(self) -> Bools:

@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
-from stowplan.models.problem import POINTS
+from stowplan.models.problem import POINTS, Topology
 from stowplan.plugins_compat.final_state.spread_scores import SpreadScores
 from stowplan.plugins_compat.framework.counts import DomainCounts
 from stowplan.plugins_compat.framework.cycle_state import CycleState
@@ -108,12 +108,12 @@ class Usage:
         self.weights = np.array([spec.weight or 1 for spec in scored.specs], dtype=np.int64)
         shape = (len(scored.specs), len(kinds))
         self.asked, self.own = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        self._counted = np.zeros(shape, dtype=np.bool_)
+        self.counted = np.zeros(shape, dtype=np.bool_)
         for c, kind in enumerate(kinds):
             asked = scored.requests(kind)
             for i, spec in enumerate(scored.specs):
                 self.asked[i, c] = asked.get(spec.name, 0)
-                self._counted[i, c] = spec.name in NATIVE or bool(asked.get(spec.name))
+                self.counted[i, c] = spec.name in NATIVE or bool(asked.get(spec.name))
                 if scored.nonzero and spec.name in (CPU, MEMORY):
                     self.own[i, c] = state.nonzero_vector(kind)[0 if spec.name == CPU else 1]
                 else:
@@ -127,8 +127,8 @@ class Usage:
     @property
     def of_the_node(self) -> bool:
         """Whether a node's usage is the same for all its pods: what counts, and what a pod counts for on its own."""
-        here = self._scored.state.allocatable[self._rows].any(axis=1)
-        counted = self._counted[here]
+        here = self.allocatable.any(axis=1)
+        counted = self.counted[here]
         return bool((counted == counted[:, :1]).all()) and bool((self.asked == self.own).all())
 
     @property
@@ -137,15 +137,21 @@ class Usage:
         return np.array([self._scored.on_nodes(spec.name) for spec in self.specs], dtype=np.int64)
 
     @property
+    def allocatable(self) -> Ints:
+        """``[r, n]`` what nodes have."""
+        found: Ints = self._scored.state.allocatable[self._rows]
+        return found
+
+    @property
     def capacity(self) -> Ints:
         """``[r, n]`` what nodes have of the resources that count for the pods of the first class; 0 of the others."""
-        found: Ints = np.where(self._counted[:, :1], self._scored.state.allocatable[self._rows], 0)
+        found: Ints = np.where(self.counted[:, :1], self.allocatable, 0)
         return found
 
     @property
     def counts_for_all(self) -> bool:
         """Whether all resources count for all pods."""
-        return bool(self._counted.all())
+        return bool(self.counted.all())
 
     def of(self, cls: Ints, nodes: Ints, *, there: bool = True) -> tuple[Ints, Ints, Ints]:
         """Return usage without and with the pod, and capacity, each ``[r, k]``; capacity 0 where none counts.
@@ -159,7 +165,7 @@ class Usage:
         before = np.array(present, dtype=np.int64).reshape(len(self._rows), len(nodes))
         if there:
             before = before - self.own[:, cls]
-        capacity = np.where(self._counted[:, cls], self._scored.state.allocatable[self._rows][:, nodes], 0)
+        capacity = np.where(self.counted[:, cls], self.allocatable[:, nodes], 0)
         return before, before + self.asked[:, cls], capacity
 
 
@@ -184,25 +190,25 @@ class BalancedScores:
     """Scores of NodeResourcesBalancedAllocation."""
 
     def __init__(self, plugin: NodeResourcesBalancedAllocation, kinds: Sequence[Signature]) -> None:
-        self._plugin = plugin
+        self.plugin = plugin
         self.usage = Usage(plugin.scored(), kinds)
-        self._scored = np.array([plugin.pre_score(CycleState(kind.pod, kind), np.zeros(0, int)) for kind in kinds])
+        self.scored = np.array([plugin.pre_score(CycleState(kind.pod, kind), np.zeros(0, int)) for kind in kinds])
 
     def scores(self, cls: Ints, nodes: Ints) -> Ints:
         """Score by the usage with the pod, and without it in releases that compare."""
         before, after, capacity = self.usage.of(cls, nodes)
-        points: Ints = np.where(self._scored[cls], self._plugin.points(before, after, capacity), 0)
+        points: Ints = np.where(self.scored[cls], self.plugin.points(before, after, capacity), 0)
         return points
 
     def arriving(self, cls: Ints, nodes: Ints) -> Ints:
         """``[k]`` the score of a pod of each class that comes to the node beside it."""
         before, after, capacity = self.usage.of(cls, nodes, there=False)
-        points: Ints = np.where(self._scored[cls], self._plugin.points(before, after, capacity), 0)
+        points: Ints = np.where(self.scored[cls], self.plugin.points(before, after, capacity), 0)
         return points
 
     def most(self, c: int) -> int:
         """Return nothing for a pod that is not scored."""
-        return POINTS if self._scored[c] else 0
+        return POINTS if self.scored[c] else 0
 
 
 class FixedScores:
@@ -278,13 +284,13 @@ class AffinityScores(ClassByClass):
 
     def __init__(self, plugin: InterPodAffinity, kinds: Sequence[Signature]) -> None:
         self._state: ClusterState = plugin.state
-        self._worths = [list(plugin.worths(kind)) for kind in kinds]
+        self._each = [list(plugin.worths(kind)) for kind in kinds]
         self._kinds = kinds
 
     def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
         """Sum, and scale between the lowest and the highest feasible node, dividing first as upstream does."""
         raw = np.zeros((len(nodes), self._state.size), dtype=np.int64)
-        for counts, topology, weight in self._worths[c]:
+        for counts, topology, weight in self._each[c]:
             if not topology.size:
                 continue
             domain = topology.domain
@@ -300,17 +306,21 @@ class AffinityScores(ClassByClass):
         points: Ints = np.where(feasible & (highest > lowest), scaled, 0.0).astype(np.int64)
         return points
 
+    def worths(self, c: int) -> Sequence[tuple[DomainCounts, Topology, int]]:
+        """Return what is counted for a class, by which domains, and what each of it is worth."""
+        return self._each[c]
+
     def most(self, c: int) -> int:
         """Return nothing for a pod that no term is about."""
         return 0 if self.flat(c) else POINTS
 
     def counts(self, c: int) -> Iterable[DomainCounts]:
         """Return the counts of all terms."""
-        return [counts for counts, _, _ in self._worths[c]]
+        return [counts for counts, _, _ in self._each[c]]
 
     def flat(self, c: int) -> bool:
         """Whether all nodes are alike."""
-        return not self._worths[c]
+        return not self._each[c]
 
 
 class ByFramework(ClassByClass):

@@ -116,6 +116,14 @@ class SpreadScores:
             sizes = (candidates.astype(np.float32) @ table > 0).sum(axis=1)
         return np.where(np.array([soft.repeated for _, _, soft in group])[member], 0, sizes)
 
+    def preferred(self, c: int) -> Sequence[SoftConstraint]:
+        """Return the constraints of a class."""
+        return self._soft[c]
+
+    def complete(self, c: int) -> bool:
+        """Whether nodes that lack a key of a class are left out."""
+        return self._complete[c]
+
     def most(self, c: int) -> int:
         """Return nothing for a pod without constraints, in releases that skip it."""
         return self._idle if self.flat(c) else POINTS

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
-from stowplan.models.problem import NO_LIMIT, Distinct, Origin, Rule
+from stowplan.models.problem import NO_LIMIT, Attachments, Distinct, Origin, Rule
 from stowplan.plugins_compat.framework.counts import Multiset
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
@@ -191,6 +191,33 @@ class AttachLimits(Plugin):
             tuple(np.array(mine, dtype=np.int64) for mine in bundles),
             left,
             used_by_fixed,
+        )
+
+    def misses_claims(self, signature: Signature) -> bool:
+        """Whether the filter refuses a signature everywhere, since a claim of it does not exist."""
+        return bool(self._missing(signature))
+
+    def attachments_on(self, kinds: Sequence[Signature]) -> Attachments | None:
+        """Return what the filter reads of pods of some signatures, or ``None`` if claims of other pods fail it."""
+        if any(map(self._foreign, kinds)) or self._foreign_multiset().holders:
+            return None
+        sorts = {sort: i for i, sort in enumerate(self._members)}
+        wanted = [[self._attachments(kind, sort) for kind in kinds] for sort in sorts]
+        things = {thing: i for i, thing in enumerate(sorted({t for row in wanted for some in row for t in some}))}
+        limited = {name: i for i, name in enumerate(dict.fromkeys(name for name, _ in things))}
+        held = np.zeros((len(things), self.state.size), dtype=np.int64)
+        for thing, i in things.items():
+            for node, pods in self._multiset().holders[thing].items():
+                held[i, node] = pods
+        shape = len(limited), self.state.size
+        return Attachments(
+            np.array([sorts[sort] for sort in self._sorts], dtype=np.int64),
+            [[tuple(things[thing] for thing in some) for some in row] for row in wanted],
+            np.array([limited[name] for name, _ in things], dtype=np.int64),
+            held,
+            np.array([self._multiset().distinct[name] for name in limited], dtype=np.int64).reshape(shape),
+            np.array([self._limits(name) for name in limited], dtype=np.int64).reshape(shape),
+            self.full_nodes_refuse,
         )
 
     # -- what both share --------------------------------------------------------------------------------------

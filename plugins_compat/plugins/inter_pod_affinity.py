@@ -24,6 +24,8 @@ from stowplan.plugins_compat.matching import with_keys
 
 NamespaceLabels = Mapping[str, Mapping[str, str]]
 
+DomainReading = tuple[DomainCounts, Topology]
+
 NO_AFFINITY = PodAffinity()
 
 
@@ -184,6 +186,22 @@ class InterPodAffinity(Plugin):
             yield self._matching_counts((term,))
         for term in self._matching(signature, "anti_affinity"):
             yield self._owners(term, "anti_affinity")
+
+    def required(self, signature: Signature) -> tuple[Sequence[DomainReading], bool, Sequence[DomainReading]]:
+        """Return what the filter reads for a signature.
+
+        Returns
+        -------
+        company, first_of_kind, apart
+            Counts of pods in domains: some must be in each, unless there are none at all and a pod of the signature is
+            what it seeks itself; and none may be in each.
+        """
+        terms = self._terms(signature)
+        company = [(self._matching_counts(terms.affinity), self.state.topology(term.key)) for term in terms.affinity]
+        apart = [(self._matching_counts((term,)), self.state.topology(term.key)) for term in terms.anti_affinity]
+        for term in self._matching(signature, "anti_affinity"):
+            apart.append((self._owners(term, "anti_affinity"), self.state.topology(term.key)))
+        return company, self._all_match(terms.affinity)(signature), apart
 
     def sought(self, signature: Signature) -> tuple[Sequence[Topology], Callable[[Signature], bool]]:
         """Return the topologies of a signature's required affinity, and the predicate of the signatures it matches."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -60,13 +60,17 @@ class NodePorts(Plugin):
     def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes with a port in conflict."""
         taken = np.zeros(len(nodes), dtype=np.bool_)
-        for protocol, port, ip in self._ports(cycle.signature):
-            rivals = (None,) if ip == ANY_IP else (ip, ANY_IP)
-            for rival in rivals:
-                taken |= self._users(protocol, port, rival).per_node[nodes] > 0
+        for users in self.rivals(cycle.signature):
+            taken |= users.per_node[nodes] > 0
         for node, changes in cycle.data.get(self.name, {}).items():
             taken[nodes == node] = self._conflict(cycle.signature, node, changes)
         return np.where(taken, UNSCHEDULABLE, SUCCESS)
+
+    def rivals(self, signature: Signature) -> Iterator[DomainCounts]:
+        """Yield the counts of pods none of which may be on a node that a pod comes to."""
+        for protocol, port, ip in self._ports(signature):
+            for rival in (None,) if ip == ANY_IP else (ip, ANY_IP):
+                yield self._users(protocol, port, rival)
 
     def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason."""

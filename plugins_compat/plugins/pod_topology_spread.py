@@ -205,6 +205,13 @@ class PodTopologySpread(Plugin):
 
         return self.state.memo((self.name, "preferred", signature), make)
 
+    def required(self, signature: Signature) -> Iterator[tuple[Constraint, DomainCounts, Eligible, Ints]]:
+        """Yield the hard constraints of a signature: what is counted, on which nodes, and the domains compared."""
+        for c in self._constraints(signature, HARD):
+            source = self._source(signature, c)
+            counts = self._domain_counts(signature.pod.namespace, source.selector)
+            yield c, counts, source.eligible, self._domains(c)
+
     def balanced(self, signature: Signature) -> Sequence[tuple[Constraint, Callable[[Signature], bool]]]:
         """Return the hard constraints of a signature, each with the predicate of the signatures that it counts."""
         namespace = signature.pod.namespace
@@ -381,11 +388,15 @@ class PodTopologySpread(Plugin):
 
     def _totals(self, signature: Signature, constraint: Constraint) -> Ints:
         """``[d]`` pods that count, by domain, for a hard constraint."""
-        source = constraint
-        if not self.release.spread_per_constraint:
-            # Counts are kept by key and value, and the last constraint with the key writes them.
-            source = [c for c in self._constraints(signature, HARD) if c.key == constraint.key][-1]
+        source = self._source(signature, constraint)
         return self._domain_counts(signature.pod.namespace, source.selector).total(source.topology, source.eligible)
+
+    def _source(self, signature: Signature, constraint: Constraint) -> Constraint:
+        """Return the hard constraint whose counts are read for one."""
+        if self.release.spread_per_constraint:
+            return constraint
+        # Counts are kept by key and value, and the last constraint with the key writes them.
+        return [c for c in self._constraints(signature, HARD) if c.key == constraint.key][-1]
 
     def _changed(self, cycle: CycleState, constraint: Constraint, totals: Ints) -> Ints:
         """Return the counts with what `count_pod` noted."""

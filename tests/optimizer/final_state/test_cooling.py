@@ -12,9 +12,10 @@ from stowplan.models.settings import Settings
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state import search as searching
+from stowplan.optimizer.final_state.cooling import Cooling
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.position import Position
-from stowplan.optimizer.final_state.search import Cooling, FinalStateSearch
+from stowplan.optimizer.final_state.search import FinalStateSearch
 from stowplan.settings.problem import make_problem
 
 CHOSEN = FinalStateParameters()
@@ -31,7 +32,7 @@ CHOSEN = FinalStateParameters()
     ],
 )
 def test_more_time_is_more_heat_and_more_rounds(trials: float, hottest: tuple[float, ...]) -> None:
-    assert Cooling.of(CHOSEN, 100.0, 0.1, trials).hottest == pytest.approx(hottest)
+    assert Cooling.of(CHOSEN.temperatures, 100.0, 0.1, trials).hottest == pytest.approx(hottest)
 
 
 def test_each_round_cools_down() -> None:
@@ -57,7 +58,8 @@ def test_later_rounds_begin_with_the_best_placement(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(searching, "Position", Watched)
     found: list[Placement] = []
-    parameters = replace(CHOSEN, trials=100, measured=5, trials_of_rounds=0.1, trials_of_more=3.0, pause=0.0)
+    temperatures = replace(CHOSEN.temperatures, trials_of_rounds=0.1, trials_of_more=3.0)
+    parameters = replace(CHOSEN, trials=100, measured=5, temperatures=temperatures, pause=0.0)
     search = FinalStateSearch(Evaluator(problem.steered), problem, tier, problem.start, found.append, parameters)
     search.run(Deadline(10, deterministic=True))
     assert len(begun) > 2

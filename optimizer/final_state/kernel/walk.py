@@ -1,0 +1,214 @@
+"""The Metropolis algorithm on the exact cost of a final state, over legal placements, no tier above getting worse."""
+
+from __future__ import annotations
+
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.models.arrays import Ints
+from stowplan.optimizer.annealing.kernel.chain import enterable
+from stowplan.optimizer.annealing.kernel.layout import (
+    C_CHOICE,
+    C_CHOICE_END,
+    C_HOMES,
+    C_HOMES_END,
+    H_MOVE_LIMIT,
+    H_NODES,
+    H_PODS,
+    H_TIERS,
+    MOVED,
+    P_CLASS,
+    P_NODE,
+)
+from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, fits, legal, shift
+from stowplan.optimizer.annealing.kernel.node import is_newcomer
+from stowplan.optimizer.annealing.kernel.screen import forbidden
+from stowplan.optimizer.annealing.kernel.state import SearchState
+from stowplan.optimizer.compiled.jit import compiled, inlined, merged
+from stowplan.optimizer.compiled.random import RandomState, below, uniform
+from stowplan.optimizer.final_state.kernel.arrays import Scores
+from stowplan.optimizer.final_state.kernel.following import change, undo
+
+LONGEST = 3
+"""Pods that one step moves at most: two that are exchanged, and one that goes home."""
+
+TRIALS = 8
+"""Pods that are asked whether they may go home."""
+
+TRIED, MADE, MEASURED = range(3)
+
+
+class Walk(NamedTuple):
+    """What a search keeps between batches of steps.
+
+    Parameters
+    ----------
+    random
+        State of the random numbers.
+    best, best_value
+        ``[P]`` node of each pod in the best placement, and ``[T]`` its tiers, the last with the price of all points
+        taken off.
+    moved
+        Pods that left their node some time ago, one of which goes home where no move is left. The last entry does not
+        count.
+    measured
+        ``[i, 2]`` by how much the last steps would have changed the cost, and how much better that is than it seemed.
+    steps
+        Steps whose cost was measured, steps that were made, and all changes that were measured.
+    delta, before
+        ``[T + 2]`` and ``[T]`` scratch.
+    path, moves
+        ``[LONGEST, 2]`` pods and the nodes they came from; ``[LONGEST, 3]`` class, source and target.
+    """
+
+    random: RandomState
+    best: Ints
+    best_value: Ints
+    moved: Ints
+    measured: NDArray[np.int64]
+    steps: Ints
+    delta: Ints
+    before: Ints
+    path: Ints
+    moves: Ints
+
+
+@compiled
+def run(s: SearchState, w: Walk, f: Scores, steps: int, temperature: float, margin: int, swaps: float) -> None:
+    """Take a number of steps; the last tier of the state is the one to improve.
+
+    Parameters
+    ----------
+    margin
+        Steps that seem to be worse by so much than what is accepted are given up before all is scored.
+    swaps
+        Share of the steps that exchange two pods.
+    """
+    tiers = s.head[H_TIERS]
+    for _ in range(steps):
+        threshold = -temperature * log(uniform(w.random)) if temperature > 0 else 0.0
+        p = _pod(s, w)
+        target = _open_node(s, w, p)
+        if s.pod[p, P_NODE] == s.head[H_NODES] or target < 0:
+            continue
+        other = -1
+        if uniform(w.random) < swaps and s.width[target]:
+            other = s.on[s.on_at[target] + below(w.random, s.width[target])]
+            if s.pod[other, P_CLASS] == s.pod[p, P_CLASS]:
+                continue
+        if not _may_pass(s, w, p, other, target):
+            continue
+        for t in range(tiers):
+            w.before[t] = s.value[t]
+        length = _make(s, w, p, other, target)
+        if legal(s) and _keeps_earlier(s, w):
+            total = f.total[0]
+            least = total + s.value[tiers - 1] - w.before[tiers - 1] - int(threshold) - margin
+            complete = change(f, w.moves, length, least)
+            delta = s.value[tiers - 1] - w.before[tiers - 1] - (f.total[0] - total)
+            w.steps[TRIED] += 1
+            if complete:
+                w.measured[w.steps[MEASURED] % len(w.measured), 0] = delta
+                w.measured[w.steps[MEASURED] % len(w.measured), 1] = f.total[0] - f.total[1]
+                w.steps[MEASURED] += 1
+            if complete and (delta <= threshold or _improves_earlier(s, w)):
+                w.steps[MADE] += 1
+                _record(s, w, f)
+                continue
+            undo(f, w.moves, length, total)
+        for i in range(length - 1, -1, -1):
+            shift(s, w.path[i, 0], w.path[i, 1])
+
+
+@inlined
+def _pod(s: SearchState, w: Walk) -> int:
+    """Draw a pod; where moves are limited, half of the time one that has moved."""
+    if len(w.moved) > 1 and uniform(w.random) < 0.5:
+        return int(w.moved[below(w.random, len(w.moved) - 1)])
+    return below(w.random, s.head[H_PODS])
+
+
+@inlined
+def _open_node(s: SearchState, w: Walk, p: int) -> int:
+    """Draw a node that is open to a pod, or return -1 if the pod cannot go there."""
+    first, end = s.cls[s.pod[p, P_CLASS], C_CHOICE], s.cls[s.pod[p, P_CLASS], C_CHOICE_END]
+    if end == first:
+        return -1
+    return enterable(s, p, int(s.choice[first + below(w.random, end - first)]))
+
+
+@merged
+def _may_pass(s: SearchState, w: Walk, p: int, other: int, target: int) -> bool:
+    """Whether a move is neither certainly illegal nor certainly worse for an earlier tier."""
+    source, c = s.pod[p, P_NODE], s.pod[p, P_CLASS]
+    e = s.pod[other, P_CLASS] if other >= 0 else -1
+    return evaluate_delta(s, p, other, source, target, w.delta, 0) and not forbidden(s, c, e, source, target)
+
+
+@merged
+def _make(s: SearchState, w: Walk, p: int, other: int, target: int) -> int:
+    """Make a move, an exchange if there is another pod, and where that takes more moves than are left, a way home."""
+    source = s.pod[p, P_NODE]
+    length = _step(s, w, 0, p, target)
+    if other >= 0:
+        length = _step(s, w, length, other, source)
+    if s.value[s.head[H_TIERS] + MOVED] > s.head[H_MOVE_LIMIT] and len(w.moved) > 1:
+        for _ in range(TRIALS):
+            q = w.moved[below(w.random, len(w.moved) - 1)]
+            c, n = s.pod[q, P_CLASS], s.pod[q, P_NODE]
+            first, end = s.cls[c, C_HOMES], s.cls[c, C_HOMES_END]
+            if q in (p, other) or n == s.head[H_NODES] or first == end or not is_newcomer(s, c, n, 0):
+                continue
+            home = enterable(s, q, int(s.home[first + below(w.random, end - first)]))
+            if home >= 0 and not is_newcomer(s, c, home, 1) and fits(s, c, -1, home):
+                return _step(s, w, length, q, home)
+    return length
+
+
+@merged
+def _step(s: SearchState, w: Walk, length: int, p: int, target: int) -> int:
+    w.path[length, 0] = p
+    w.path[length, 1] = s.pod[p, P_NODE]
+    w.moves[length, 0] = s.pod[p, P_CLASS]
+    w.moves[length, 1] = s.pod[p, P_NODE]
+    w.moves[length, 2] = target
+    shift(s, p, target)
+    return length + 1
+
+
+@inlined
+def _keeps_earlier(s: SearchState, w: Walk) -> bool:
+    """Whether the tiers before the last are no worse than before the step."""
+    for t in range(s.head[H_TIERS] - 1):
+        if s.value[t] != w.before[t]:
+            return bool(s.value[t] < w.before[t])
+    return True
+
+
+@inlined
+def _improves_earlier(s: SearchState, w: Walk) -> bool:
+    improves = False
+    for t in range(s.head[H_TIERS] - 1):
+        improves = improves or s.value[t] != w.before[t]
+    return improves
+
+
+@merged
+def _record(s: SearchState, w: Walk, f: Scores) -> None:
+    """Record the placement if it is better than the best one."""
+    tiers = s.head[H_TIERS]
+    for t in range(tiers):
+        value = s.value[t] - (f.total[0] if t == tiers - 1 else 0)
+        if value > w.best_value[t]:
+            return
+        if value < w.best_value[t]:
+            break
+        if t == tiers - 1:
+            return
+    for t in range(tiers):
+        w.best_value[t] = s.value[t] - (f.total[0] if t == tiers - 1 else 0)
+    for p in range(s.head[H_PODS]):
+        w.best[p] = s.pod[p, P_NODE]
