@@ -29,7 +29,8 @@ def warm_start(
 ) -> None:
     """Improve a legal placement by insertion and ejection, by emptying nodes, and by descent in one tier after another.
 
-    Tiers that count pods in domains are improved by spreading, which is a descent without tables.
+    Tiers that count pods in domains are improved by spreading, which is a descent without tables; where moves are
+    limited, once more by descent.
 
     Parameters
     ----------
@@ -56,12 +57,31 @@ def warm_start(
             found(state.placement)
         if counts_nodes and empty_nodes(state, tier, deadline, parameters):
             found(state.placement)
+    before = state.placement
+    _level(state, improved, deadline, found, parameters, spreads=True)
+    if problem.limits_any_moves and any(Spreading.suits(problem, tier) for tier in improved):
+        # Which of the two spends few moves better is not known before.
+        state.replace(before)
+        _level(state, improved, deadline, found, parameters, spreads=False)
+
+
+def _level(
+    state: State,
+    improved: range,
+    deadline: Deadline,
+    found: Callable[[Placement], object],
+    parameters: ConstructiveParameters,
+    *,
+    spreads: bool,
+) -> None:
+    """Improve one tier after another by leveling, and by descent; or, if it ``spreads``, by spreading where it can."""
+    problem = state.problem
     for tier in improved:
         if deadline.over:
             return
         if Leveling.suits(problem, tier, parameters) and _improved(Leveling(state, tier, parameters), tier, deadline):
             found(state.placement)
-        if Spreading.suits(problem, tier):
+        if spreads and Spreading.suits(problem, tier):
             improves = Spreading(state, tier, parameters).run(deadline)
         else:
             improves = Descent.suits(problem, tier, parameters) and Descent(state, tier, parameters).run(deadline)

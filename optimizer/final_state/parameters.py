@@ -89,6 +89,8 @@ class FinalStateParameters:
     sure
         Compiled search: share of the steps that must not be better than they seem at first by more than the margin up
         to which steps are scored to the end.
+    most_walked_pairs, walked_bytes_per_pair
+        Compiled search: pairs of a class and a node up to which there is one, and the memory for each.
     iterations
         Steps of the subgradient method per unit of work in deterministic mode.
     most_steps
@@ -151,6 +153,8 @@ class FinalStateParameters:
     measured_steps: int = 2_000
     swaps: float = 0.5
     sure: float = 0.98
+    most_walked_pairs: int = 20_000_000
+    walked_bytes_per_pair: int = 80
     iterations: int = 30
     most_steps: int = 600
     finest_share: float = 0.1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -210,15 +211,19 @@ class FinalStateStages:
                 run.offer(placement, SEARCH)
 
             tables = self._tables
-            if tables is not None and self._options.kernels:
+            if tables is not None:
                 FinalStateWalk(problem, tier, tables, run.best, offered, chosen, seed).run(deadline, enough)
             else:
                 FinalStateSearch(self._steered, problem, tier, run.best, offered, chosen, seed).run(deadline, enough)
 
     @cached_property
     def _tables(self) -> ScoreTables | None:
-        final = self._run.evaluator.problem.tiers[self._tier].final
-        return None if final is None else final.tables()
+        """What the cost is made of, for the compiled search; ``None`` where it is too large, or not known."""
+        run, chosen = self._run, self._parameters
+        pairs = math.prod(run.evaluator.problem.shape)
+        few = pairs <= chosen.most_walked_pairs and run.memory.admits(chosen.walked_bytes_per_pair * pairs)
+        final = run.evaluator.problem.tiers[self._tier].final
+        return final.tables() if final is not None and few and self._options.kernels else None
 
     def _bound(self, share: float) -> None:
         run, asked = self._run, self._question()

@@ -60,7 +60,7 @@ class FinalStateWalk:
         evaluator = with_budgets_kept(Evaluator(replace(problem, tiers=tiers)), placement)
         self._problem, self._parameters, self._found = problem, parameters, found
         self.state = build_state(evaluator, placement)
-        self._scores = scores_of(tables)
+        self._scores = scores_of(tables, problem.pods)
         begin(self._scores, placement.cls, placement.node, placement.count)
         self._walk = self._begin(seed, nodes_of_pods(problem, placement))
         self._said = self.best_value
@@ -86,11 +86,11 @@ class FinalStateWalk:
                 self._return()
             temperature = 0.0 if schedule is None else schedule.temperature(spent)
             begun = time.monotonic()
-            run(self.state, self._with_moved(), self._scores, batch, temperature, margin, chosen.swaps)
-            steps += batch
+            done = run(self.state, self._with_moved(), self._scores, batch, temperature, margin, chosen.swaps)
+            steps += done
             if not limit:
                 took = max(time.monotonic() - begun, 1e-6)
-                batch = int(min(max(batch * chosen.batch_seconds / took, 1), 4 * batch, chosen.longest_batch))
+                batch = int(min(max(done * chosen.batch_seconds / took, 1), 4 * batch, chosen.longest_batch))
         self._say()
 
     def _schedule(self, spent: float) -> Cooling:

@@ -59,8 +59,8 @@ class Scores(NamedTuple):
         ``[i]`` of ``i + 2``.
     use_kind, use_price, use_weight, use_own, use_asked, use_counted, use_capacity, use_scored
         ``[u]``, ``[u]``, ``[u, r]``, ``[u, c, r]``, ``[u, c, r]``, ``[u, c, r]``, ``[u, n, r]``, ``[u, c]``
-    scaled_price, scaled_reverse, scaled_differs, scaled_raw
-        ``[i]``, ``[i]``, ``[i, c]``, ``[i, c, n]``
+    scaled_price, scaled_reverse, scaled_row, scaled_raw
+        ``[i]``, ``[i]``; ``[i, c]`` the row of a class in ``scaled_raw``, or -1 where all nodes are alike; ``[row, n]``
     things, things_at, sort
         Things of all filters of attachments, by filter, sort and class; ``[key + 1]``; ``[filter, n]`` the key of the
         first class for the sort of a node.
@@ -75,8 +75,12 @@ class Scores(NamedTuple):
         it there; price of its points by usage, and by comparison.
     total
         The price of all points, and what it seemed to be before classes were scored anew of which no pod had moved.
-    stale, stale_list, later, touched, row_stay, row_compared, column_own, column_room, column_back
-        What to score anew, and what to restore when a step is undone.
+    stale, stale_list, later, touched, kept_at, kept_place, kept_stay, kept_compared, column_own, column_room,
+    column_back
+        What to score anew, and what to restore when a step is undone: of places where such pods are, and of all classes
+        on the nodes whose pods change.
+    work
+        Nodes that pods were compared on, all together.
     mask, raw, seen
         Scratch: ``[n]``, ``[n]``, and ``[d + 1]`` when a domain was seen last.
     """
@@ -111,7 +115,7 @@ class Scores(NamedTuple):
     use_scored: Bools
     scaled_price: Ints
     scaled_reverse: Bools
-    scaled_differs: Bools
+    scaled_row: Ints
     scaled_raw: Ints
     things: Ints
     things_at: Ints
@@ -136,18 +140,21 @@ class Scores(NamedTuple):
     stale_list: Ints
     later: Ints
     touched: Ints
-    row_stay: Bools
-    row_compared: Ints
+    kept_at: Ints
+    kept_place: Ints
+    kept_stay: Bools
+    kept_compared: Ints
     column_own: Ints
     column_room: Bools
     column_back: Bools
+    work: Ints
     mask: Bools
     raw: Floats
     seen: Ints
 
 
-def scores_of(tables: ScoreTables) -> Scores:
-    """Return the arrays of a cluster with no pod of its classes in place; `kernel.scoring.begin` places them."""
+def scores_of(tables: ScoreTables, pods: int) -> Scores:
+    """Return the arrays of a cluster with none of its pods in place; `kernel.following.begin` places them."""
     classes, nodes = tables.allowed.shape
     rows = _Rows(tables)
     counted_at = np.concatenate([[0], np.cumsum([len(counts.held) for counts in tables.counts])]).astype(np.int64)
@@ -172,7 +179,7 @@ def scores_of(tables: ScoreTables) -> Scores:
     differs = differs.reshape(len(tables.scaled), classes)
     some = np.array([bool(one.even or one.attracted) for one in tables.classes], dtype=np.bool_)
     domains = max((int(row.max(initial=-1)) + 1 for row in rows.domains), default=0)
-    table = (classes, nodes)
+    table, places = (classes, nodes), min(pods, classes * nodes) + 1
     return Scores(
         head=np.array([tables.even_price, tables.attracted_price], dtype=np.int64),
         allowed=np.array(tables.allowed, order="C"),
@@ -206,8 +213,13 @@ def scores_of(tables: ScoreTables) -> Scores:
         use_scored=np.array([one.scored for one in tables.usage], dtype=np.bool_).reshape(len(tables.usage), classes),
         scaled_price=np.array([one.price for one in tables.scaled], dtype=np.int64),
         scaled_reverse=np.array([one.reverse for one in tables.scaled], dtype=np.bool_),
-        scaled_differs=differs,
-        scaled_raw=np.array([one.raw for one in tables.scaled], dtype=np.int64).reshape(len(tables.scaled), *table),
+        scaled_row=np.where(differs, np.cumsum(differs).reshape(differs.shape) - 1, -1),
+        scaled_raw=np.concatenate(
+            [
+                np.zeros((0, nodes), dtype=np.int64),
+                *(one.raw[some] for one, some in zip(tables.scaled, differs, strict=True)),
+            ]
+        ),
         things=things.listed,
         things_at=things.begins,
         sort=things.sort,
@@ -231,11 +243,14 @@ def scores_of(tables: ScoreTables) -> Scores:
         stale_list=np.zeros(classes + 1, dtype=np.int64),
         later=np.zeros(MOST_TOUCHED * classes + 1, dtype=np.int64),
         touched=np.zeros(MOST_TOUCHED + 1, dtype=np.int64),
-        row_stay=np.zeros(table, dtype=np.bool_),
-        row_compared=np.zeros(table, dtype=np.int64),
+        kept_at=np.zeros(1, dtype=np.int64),
+        kept_place=np.zeros((places, 2), dtype=np.int64),
+        kept_stay=np.zeros(places, dtype=np.bool_),
+        kept_compared=np.zeros(places, dtype=np.int64),
         column_own=np.zeros((MOST_TOUCHED, classes), dtype=np.int64),
         column_room=np.zeros((MOST_TOUCHED, classes), dtype=np.bool_),
         column_back=np.zeros((MOST_TOUCHED, classes), dtype=np.bool_),
+        work=np.zeros(1, dtype=np.int64),
         mask=np.zeros(nodes, dtype=np.bool_),
         raw=np.zeros(nodes),
         seen=np.zeros(domains + 2, dtype=np.int64),

@@ -48,13 +48,14 @@ def _take_out(f: Scores, c: int) -> None:
     """Have a class scored anew: keep what it scores to undo the step, and take it out of the total."""
     f.stale[c] = True
     f.stale_list[0] += 1
-    i = f.stale_list[0]
-    f.stale_list[i] = c
+    f.stale_list[f.stale_list[0]] = c
     for n in range(f.pods.shape[1]):
-        f.row_stay[i - 1, n] = f.stay[c, n]
-        f.row_compared[i - 1, n] = f.compared[c, n]
         if f.pods[c, n]:
             f.total[0] -= _worth(f, c, n)
+            i = f.kept_at[0]
+            f.kept_at[0] += 1
+            f.kept_place[i, 0], f.kept_place[i, 1] = c, n
+            f.kept_stay[i], f.kept_compared[i] = f.stay[c, n], f.compared[c, n]
 
 
 @inlined
@@ -101,6 +102,7 @@ def change(f: Scores, moves: Ints, length: int, least: int) -> bool:
     """
     classes, nodes = f.pods.shape
     f.stale_list[0] = 0
+    f.kept_at[0] = 0
     _touch(f, moves, length)
     for i in range(length):
         c = moves[i, 0]
@@ -164,11 +166,9 @@ def undo(f: Scores, moves: Ints, length: int, total: int) -> None:
             count(f, moves[i, 0], moves[i, 2], -1)
         if moves[i, 1] < nodes:
             count(f, moves[i, 0], moves[i, 1], 1)
-    for i in range(f.stale_list[0]):
-        c = f.stale_list[i + 1]
-        for n in range(nodes):
-            f.stay[c, n] = f.row_stay[i, n]
-            f.compared[c, n] = f.row_compared[i, n]
+    for i in range(f.kept_at[0]):
+        c, n = f.kept_place[i, 0], f.kept_place[i, 1]
+        f.stay[c, n], f.compared[c, n] = f.kept_stay[i], f.kept_compared[i]
     for j in range(f.touched[0]):
         n = f.touched[j + 1]
         for c in range(classes):

@@ -243,13 +243,17 @@ def _balance(f: Scores, u: int, c: int, n: int, there: bool) -> int:
 @compiled
 def compare(f: Scores, c: int, h: int) -> None:
     """Score a pod by the plugins that compare nodes, once it is taken off its own."""
+    rows = 2
+    for sort in range(len(f.first)):
+        rows += f.first[sort, c + 1] - f.first[sort, c]
+    f.work[0] += rows * f.pods.shape[1]
     _admits(f, c, h)
     f.stay[c, h] = f.mask[h]
     worth = 0
     if f.mask[h]:
         for i in range(len(f.scaled_price)):
-            if f.scaled_differs[i, c]:
-                worth += f.scaled_price[i] * _scaled(f, i, c, h)
+            if f.scaled_row[i, c] >= 0:
+                worth += f.scaled_price[i] * _scaled(f, i, f.scaled_row[i, c], h)
         if f.first[F_EVEN, c] < f.first[F_EVEN, c + 1]:
             worth += f.head[H_EVEN] * _even(f, c, h)
         if f.first[F_ATTRACTED, c] < f.first[F_ATTRACTED, c + 1]:
@@ -258,12 +262,12 @@ def compare(f: Scores, c: int, h: int) -> None:
 
 
 @inlined
-def _scaled(f: Scores, i: int, c: int, h: int) -> int:
+def _scaled(f: Scores, i: int, row: int, h: int) -> int:
     highest = 0
     for n in range(f.pods.shape[1]):
         if f.mask[n]:
-            highest = max(highest, f.scaled_raw[i, c, n])
-    scaled = f.scaled_raw[i, c, h] * POINTS // highest if highest > 0 else 0
+            highest = max(highest, f.scaled_raw[row, n])
+    scaled = f.scaled_raw[row, h] * POINTS // highest if highest > 0 else 0
     return int(POINTS - scaled if f.scaled_reverse[i] else scaled)
 
 

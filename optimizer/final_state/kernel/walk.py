@@ -38,6 +38,9 @@ LONGEST = 3
 TRIALS = 8
 """Pods that are asked whether they may go home."""
 
+MOST_WORK = 30_000_000
+"""Nodes that pods are compared on, all together, after which a batch of steps ends: some hundredths of a second."""
+
 TRIED, MADE, MEASURED = range(3)
 
 
@@ -77,18 +80,27 @@ class Walk(NamedTuple):
 
 
 @compiled
-def run(s: SearchState, w: Walk, f: Scores, steps: int, temperature: float, margin: int, swaps: float) -> None:
-    """Take a number of steps; the last tier of the state is the one to improve.
+def run(s: SearchState, w: Walk, f: Scores, steps: int, temperature: float, margin: int, swaps: float) -> int:
+    """Take steps; the last tier of the state is the one to improve.
 
     Parameters
     ----------
+    steps
+        How many at most. Some take a thousand times as long as others, so they also end after `MOST_WORK`.
     margin
         Steps that seem to be worse by so much than what is accepted are given up before all is scored.
     swaps
         Share of the steps that exchange two pods.
+
+    Returns
+    -------
+    int
+        How many were taken.
     """
-    tiers = s.head[H_TIERS]
-    for _ in range(steps):
+    tiers, begun = s.head[H_TIERS], f.work[0]
+    for step in range(steps):
+        if f.work[0] - begun > MOST_WORK:
+            return step
         threshold = -temperature * log(uniform(w.random)) if temperature > 0 else 0.0
         p = _pod(s, w)
         target = _open_node(s, w, p)
@@ -121,6 +133,7 @@ def run(s: SearchState, w: Walk, f: Scores, steps: int, temperature: float, marg
             undo(f, w.moves, length, total)
         for i in range(length - 1, -1, -1):
             shift(s, w.path[i, 0], w.path[i, 1])
+    return steps
 
 
 @inlined

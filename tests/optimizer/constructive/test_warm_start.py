@@ -211,6 +211,19 @@ def test_a_hundred_nodes_get_as_far_as_the_simplest_methods(
     assert round(limited.tiers[1].shown(best_found[1])) <= reached
 
 
+@pytest.mark.parametrize("limit", [5, 20, 50])
+def test_few_moves_spread_pods_no_less_than_descent_does(limit: int) -> None:
+    settings = Settings(objective="spread", max_moves=limit)
+    problem = make_problem(synthetic_snapshot(40, 400, 7104, fill=0.92), settings).problem
+    evaluator, state = Evaluator(problem), State(Evaluator(problem), problem.start)
+    for tier in range(len(problem.tiers)):
+        if Descent.suits(problem, tier):
+            Descent(state, tier).run(FOREVER)
+    reached = evaluator.evaluate(state.placement).values
+    assert min(evaluator.evaluate(placement).values for placement in found_by(problem)) <= reached
+    assert reached < evaluator.evaluate(problem.start).values
+
+
 def test_a_solve_starts_from_them(half_full: dict[str, Problem]) -> None:
     problem = half_full["pack"]
     limited = replace(problem, rules=(*problem.rules, MoveBudget(WHERE, 20)))

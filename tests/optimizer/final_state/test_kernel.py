@@ -49,7 +49,7 @@ def check_everywhere(problem: Problem, most: int = 12) -> None:
     count("tables", tables is not None)
     if tables is None:
         return
-    scores, rng = scores_of(tables), random.Random(0)
+    scores, rng = scores_of(tables, problem.pods), random.Random(0)
     states = list(placements(problem))
     rng.shuffle(states)
     for placement in [problem.start, *states[:most]]:
@@ -120,7 +120,7 @@ def test_generated_clusters(seed: int, fill: float, release: Release) -> None:
     final = final_of(problem)
     tables = final.tables()
     assert tables is not None
-    scores = scores_of(tables)
+    scores = scores_of(tables, problem.pods)
     put(scores, problem.start)
     assert tables.every - scores.total[0] == final.cost(problem.start)
     walk(final, tables, scores, problem.start, 150, random.Random(seed))
@@ -147,7 +147,7 @@ def test_most_allocated_nodes_and_three_resources(release: Release) -> None:
     assert tables is not None
     assert "most" in {one.kind for one in tables.usage}
     assert {len(one.weight) for one in tables.usage} == {3}
-    scores = scores_of(tables)
+    scores = scores_of(tables, problem.pods)
     put(scores, problem.start)
     walk(final, tables, scores, problem.start, 60, random.Random(4))
 
