@@ -6,7 +6,7 @@ done without them, and compiled. A pod is always looked at *apart*: taken off it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,12 +24,12 @@ class PodCounts:
     domain
         ``[n]`` the domain in which a pod on each node is counted; -1 for none.
     amount
-        ``[c]`` what a pod of each class counts for.
+        What a pod of a class counts for; one of a class that is not listed is not counted.
     """
 
     held: Ints
     domain: Ints
-    amount: Ints
+    amount: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

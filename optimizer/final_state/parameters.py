@@ -78,8 +78,8 @@ class FinalStateParameters:
         Seconds between two placements that the search hands over; each is evaluated anew.
     trials
         Moves tried per unit of work in deterministic mode.
-    steps
-        Compiled search: steps per unit of work in deterministic mode.
+    work
+        Compiled search: nodes that are looked at for a pod, per unit of work in deterministic mode.
     first_batch, batch_seconds, longest_batch
         Compiled search: steps before the clock is read first, seconds between two looks at it, and steps at most.
     measured_steps
@@ -89,8 +89,9 @@ class FinalStateParameters:
     sure
         Compiled search: share of the steps that must not be better than they seem at first by more than the margin up
         to which steps are scored to the end.
-    most_walked_pairs, walked_bytes_per_pair
-        Compiled search: pairs of a class and a node up to which there is one, and the memory for each.
+    most_walked_pairs, walked_bytes_per_pair, tabled_pairs
+        Compiled search: pairs of a class and a node up to which there is one, the memory for each, and of how many
+        tables are made in a second; there is none where they take more than a quarter of the time.
     iterations
         Steps of the subgradient method per unit of work in deterministic mode.
     most_steps
@@ -142,11 +143,11 @@ class FinalStateParameters:
     longest_measuring: float = 0.1
     temperatures: Temperatures = Temperatures()
     walk_temperatures: Temperatures = Temperatures(
-        least_hot=0.12, heating=0.0001, hottest=0.25, coolest=0.1, trials_of_rounds=5_000.0, trials_of_more=5_000.0
+        least_hot=0.12, heating=0.0001, hottest=0.25, coolest=0.1, trials_of_rounds=5_000.0, trials_of_more=10_000.0
     )
     pause: float = 1.0
     trials: int = 150
-    steps: int = 20_000
+    work: int = 100_000_000
     first_batch: int = 20
     batch_seconds: float = 0.03
     longest_batch: int = 20_000
@@ -154,7 +155,8 @@ class FinalStateParameters:
     swaps: float = 0.5
     sure: float = 0.98
     most_walked_pairs: int = 20_000_000
-    walked_bytes_per_pair: int = 80
+    walked_bytes_per_pair: int = 150
+    tabled_pairs: int = 500_000
     iterations: int = 30
     most_steps: int = 600
     finest_share: float = 0.1

@@ -222,6 +222,7 @@ class FinalStateStages:
         run, chosen = self._run, self._parameters
         pairs = math.prod(run.evaluator.problem.shape)
         few = pairs <= chosen.most_walked_pairs and run.memory.admits(chosen.walked_bytes_per_pair * pairs)
+        few = few and (self._options.deterministic or pairs <= chosen.tabled_pairs * run.left / 4)
         final = run.evaluator.problem.tiers[self._tier].final
         return final.tables() if final is not None and few and self._options.kernels else None
 

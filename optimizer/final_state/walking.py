@@ -14,7 +14,7 @@ from stowplan.optimizer.annealing.budgets import with_budgets_kept
 from stowplan.optimizer.annealing.kernel import layout as at
 from stowplan.optimizer.annealing.kernel.moves import place_all
 from stowplan.optimizer.annealing.kernel.state import SearchState
-from stowplan.optimizer.annealing.state_builder import build_state, nodes_of_pods, placement_of
+from stowplan.optimizer.annealing.state_builder import build_state, placement_of
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.cooling import Cooling
@@ -28,7 +28,7 @@ NO_MARGIN = 1 << 59
 
 
 class FinalStateWalk:
-    """Search in one tier that has a cost of the final state.
+    """Search in one tier that has a cost of the final state. Pods without a node stay without one.
 
     Parameters
     ----------
@@ -62,36 +62,47 @@ class FinalStateWalk:
         self.state = build_state(evaluator, placement)
         self._scores = scores_of(tables, problem.pods)
         begin(self._scores, placement.cls, placement.node, placement.count)
-        self._walk = self._begin(seed, nodes_of_pods(problem, placement))
+        self._walk = self._begin(seed)
         self._said = self.best_value
 
     def run(self, deadline: Deadline, enough: Callable[[], bool] = lambda: False) -> None:
         """Search until time is up, cooling down; ``enough`` is asked now and then whether to end before."""
         chosen, walk = self._parameters, self._walk
-        limit = int(chosen.steps * deadline.seconds) if deadline.deterministic else 0
-        steps, batch, said, cooled = 0, chosen.first_batch, time.monotonic(), 0
+        limit, begun_with = max(1.0, chosen.work * deadline.seconds), int(self._scores.work[0])
+        work, batch, said, cooled = 0, chosen.first_batch, time.monotonic(), 0
         schedule: Cooling | None = None
-        margin = NO_MARGIN
-        while not deadline.over and not (limit and steps >= limit):
-            spent = steps / limit if limit else 1 - deadline.remaining / deadline.seconds
+        margin, estimated = NO_MARGIN, chosen.measured
+        while not deadline.over and not (deadline.deterministic and work >= limit):
+            spent = work / limit if deadline.deterministic else 1 - deadline.remaining / deadline.seconds
             if time.monotonic() - said > chosen.pause:
                 self._say()
                 said = time.monotonic()
                 if enough():
                     return
-            if schedule is None and spent >= chosen.measuring and walk.steps[MEASURED]:
-                schedule, margin = self._schedule(spent), self._margin()
+            if schedule is None and self._is_measured(spent):
+                schedule = self._schedule(spent)
+            if schedule is not None and walk.steps[MEASURED] >= estimated:
+                # Steps that are given up are not measured, so what is measured later would only raise it.
+                margin, estimated = min(margin, self._margin()), 2 * int(walk.steps[MEASURED])
             if schedule is not None and schedule.round(spent) > cooled:
                 cooled = schedule.round(spent)
                 self._return()
             temperature = 0.0 if schedule is None else schedule.temperature(spent)
             begun = time.monotonic()
             done = run(self.state, self._with_moved(), self._scores, batch, temperature, margin, chosen.swaps)
-            steps += done
-            if not limit:
+            work = int(self._scores.work[0]) - begun_with
+            if deadline.deterministic:
+                batch = min(2 * batch, chosen.longest_batch // 40)
+            else:
                 took = max(time.monotonic() - begun, 1e-6)
                 batch = int(min(max(done * chosen.batch_seconds / took, 1), 4 * batch, chosen.longest_batch))
         self._say()
+
+    def _is_measured(self, spent: float) -> bool:
+        """Whether enough is known of what moves change, or there is no more time to measure it."""
+        chosen, measured = self._parameters, int(self._walk.steps[MEASURED])
+        enough = measured >= chosen.measured and spent >= chosen.measuring
+        return enough or (measured > 0 and spent >= chosen.longest_measuring)
 
     def _schedule(self, spent: float) -> Cooling:
         """Return temperatures for the rest of the time, by what moves change, and how many have been tried so far."""
@@ -137,7 +148,7 @@ class FinalStateWalk:
             return self._walk
         return self._walk._replace(moved=np.append(moved(self.state), 0))
 
-    def _begin(self, seed: int, nodes: Ints) -> Walk:
+    def _begin(self, seed: int) -> Walk:
         tiers = int(self.state.head[at.H_TIERS])
         value = self.state.value[:tiers].copy()
         value[-1] -= self._scores.total[0]

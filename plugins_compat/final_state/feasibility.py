@@ -17,6 +17,7 @@ from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
 from stowplan.plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
 from stowplan.plugins_compat.plugins.node_resources_fit import NodeResourcesFit
 from stowplan.plugins_compat.plugins.pod_topology_spread import PodTopologySpread
+from stowplan.plugins_compat.plugins.volume_binding import VolumeBinding
 
 SUCCESS = int(Code.SUCCESS)
 NOT_COMPARED = np.int64(-(1 << 62))
@@ -196,8 +197,13 @@ class Feasibility:
         return self._vectors
 
     def reading_pods(self, c: int) -> Sequence[Plugin]:
-        """Return the filters that may read other pods, but for their requests."""
-        return [*self._near[c], *self._apart[c]]
+        """Return the filters that may read other pods, but for their requests; a plugin may be turned off as one."""
+        turned_on = self._framework.filters
+        return [
+            plugin
+            for plugin in (*self._near[c], *self._apart[c])
+            if plugin in turned_on or type(plugin) is VolumeBinding
+        ]
 
     @property
     def limited(self) -> Bools:

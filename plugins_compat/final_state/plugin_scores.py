@@ -134,7 +134,8 @@ class Usage:
     @property
     def held(self) -> Ints:
         """``[r, n]`` what is used of each node."""
-        return np.array([self._scored.on_nodes(spec.name) for spec in self.specs], dtype=np.int64)
+        used = [self._scored.on_nodes(spec.name) for spec in self.specs]
+        return np.array(used, dtype=np.int64).reshape(len(used), self._scored.state.size)
 
     @property
     def allocatable(self) -> Ints:

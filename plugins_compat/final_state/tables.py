@@ -70,9 +70,10 @@ class _Reader:
     def __init__(self, scorer: FinalStateScorer, points: Mapping[str, int]) -> None:
         self._scorer, self._state = scorer, scorer.framework.state
         self._kinds, self._points = scorer.kinds, points
-        self._numbers: dict[tuple[int, bytes, int], int] = {}
+        self._numbers: dict[tuple[int, int, int], int] = {}
         self._found: list[PodCounts] = []
-        self._amounts: dict[int, Ints] = {}
+        self._amounts: dict[int, dict[int, int]] = {}
+        self._domains: dict[bytes, Ints] = {}
 
     def tables(self, size: Ints) -> ScoreTables:
         """Return the tables."""
@@ -114,6 +115,7 @@ class _Reader:
                     ]
                 case _:
                     raise _UnknownError
+        self._fill_amounts()
         every = sum(
             self._points.get(name, 0) * int((scorer.most[:, p] * size).sum()) for p, name in enumerate(scorer.names)
         )
@@ -234,7 +236,7 @@ class _Reader:
                 self._number(counts, constraint.topology, eligible)
                 for counts, eligible in zip(soft.counts, soft.eligible, strict=True)
             ]
-        return EvenScore(tuple(counts), domain, by_node, constraint.max_skew - 1, soft.repeated)
+        return EvenScore(tuple(counts), domain, by_node, constraint.max_skew - 1, soft.repeated and not by_node)
 
     # -- counts ------------------------------------------------------------------------------------------------
 
@@ -242,19 +244,22 @@ class _Reader:
         return Reading(self._number(counts, topology, eligible), topology.domain)
 
     def _number(self, counts: DomainCounts, topology: Topology, eligible: Eligible | None) -> int:
-        key = (id(counts), topology.domain.tobytes(), id(eligible))
+        domain = topology.domain if eligible is None else np.where(eligible.mask, topology.domain, -1)
+        domain = self._domains.setdefault(domain.tobytes(), domain)
+        key = id(counts), id(domain), topology.size
         if key not in self._numbers:
-            if id(counts) not in self._amounts:
-                amounts = [self._state.amount(counts, kind) for kind in self._kinds]
-                self._amounts[id(counts)] = np.array(amounts, dtype=np.int64)
-            counted = topology.domain >= 0
-            if eligible is not None:
-                counted &= eligible.mask
-            held = topology.total(np.where(counted, counts.per_node, 0))
-            domain = np.where(counted, topology.domain, -1)
+            held = topology.total(np.where(domain >= 0, counts.per_node, 0))
             self._numbers[key] = len(self._found)
-            self._found.append(PodCounts(held, domain, self._amounts[id(counts)]))
+            # Filled when all is counted that any class reads.
+            self._found.append(PodCounts(held, domain, self._amounts.setdefault(id(counts), {})))
         return self._numbers[key]
+
+    def _fill_amounts(self) -> None:
+        """Note what pods of each class count for; few are counted in anything."""
+        for c, kind in enumerate(self._kinds):
+            for counts in self._state.counting(kind):
+                if id(counts) in self._amounts:
+                    self._amounts[id(counts)][c] = self._state.amount(counts, kind)
 
 
 def _is_known(plugin: Plugin) -> bool:

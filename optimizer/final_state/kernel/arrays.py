@@ -23,7 +23,7 @@ F_LIMIT, F_COMPANY, F_APART, F_EVEN, F_ATTRACTED = range(5)
 Q_COUNTS, Q_DOMAIN, Q_OWN, Q_KNOWN, Q_DOMAINS, Q_FROM_NONE, Q_ADDS, Q_SKEW, Q_WORTH = range(9)
 """Columns of ``reading``: counts, row of ``domain``, what a pod of the class itself is counted for, and the rest."""
 
-E_DOMAIN, E_DOMAINS, E_BY_NODE, E_SKEW, E_REPEATED, E_READ, E_READ_END = range(7)
+E_DOMAIN, E_BY_NODE, E_SKEW, E_REPEATED, E_READ, E_READ_END = range(6)
 """Columns of ``even``; its counts are rows of ``even_read``, each with what a pod of the class is counted for."""
 
 
@@ -67,7 +67,7 @@ class Scores(NamedTuple):
     thing_limit, limit_most, limit_strict
         ``[i]``, ``[l, n]``, ``[l]``
     reads_feasible
-        ``[c]`` whether a score or a limit depends on which nodes are feasible.
+        ``[c]`` whether a score depends on which nodes are feasible.
     counts, free, load, holders, distinct, pods
         What changes: ``[i]``; ``[n, r]``; ``[u, n, r]``; ``[thing, n]``; ``[l, n]``; ``[c, n]``.
     room, back, stay, own, compared
@@ -80,7 +80,7 @@ class Scores(NamedTuple):
         What to score anew, and what to restore when a step is undone: of places where such pods are, and of all classes
         on the nodes whose pods change.
     work
-        Nodes that pods were compared on, all together.
+        What was done so far: a node that is looked at for one reading of a pod is one unit.
     mask, raw, seen
         Scratch: ``[n]``, ``[n]``, and ``[d + 1]`` when a domain was seen last.
     """
@@ -162,9 +162,11 @@ def scores_of(tables: ScoreTables, pods: int) -> Scores:
         [np.where(t.domain >= 0, t.domain + at, -1) for t, at in zip(tables.counts, counted_at, strict=False)],
         dtype=np.int64,
     ).reshape(len(tables.counts), nodes)
-    add, add_at = _lists(
-        [[(k, int(t.amount[c])) for k, t in enumerate(tables.counts) if t.amount[c]] for c in range(classes)], 2
-    )
+    added: list[list[tuple[int, int]]] = [[] for _ in range(classes)]
+    for k, counts in enumerate(tables.counts):
+        for c, amount in counts.amount.items():
+            added[c].append((k, amount))
+    add, add_at = _lists(added, 2)
     reader, reader_at = _lists([[(c,) for c in sorted(some)] for some in _readers(tables)], 1)
     things = _Things(tables.attachments, classes, nodes)
     most = max((len(one.weight) for one in tables.usage), default=0)
@@ -269,7 +271,7 @@ def _readers(tables: ScoreTables) -> list[set[int]]:
             by_counts.setdefault(reading.counts, set()).add(c)
     found: list[set[int]] = [set() for _ in tables.classes]
     for k, readers in by_counts.items():
-        for c in np.flatnonzero(tables.counts[k].amount).tolist():
+        for c in tables.counts[k].amount:
             found[c] |= readers
     return found
 
@@ -302,10 +304,9 @@ class _Rows:
         for c, one in enumerate(tables.classes):
             for score in one.even:
                 row = self._domain(score.domain)
-                domains = int(score.domain.max(initial=-1)) + 1
                 begin = len(reads)
-                reads += [(k, int(self._counts[k].amount[c])) for k in score.counts]
-                even.append([row, domains, score.by_node, score.skew, score.repeated, begin, len(reads)])
+                reads += [(k, self._counts[k].amount.get(c, 0)) for k in score.counts]
+                even.append([row, score.by_node, score.skew, score.repeated, begin, len(reads)])
             first[-1].append(len(even))
         first.append([len(readings)])
         for c, one in enumerate(tables.classes):
@@ -335,7 +336,7 @@ class _Rows:
         return (self._reading(c, reading) for reading in one.apart)
 
     def _reading(self, c: int, reading: Reading, worth: int = 0) -> list[int]:
-        own = int(self._counts[reading.counts].amount[c])
+        own = self._counts[reading.counts].amount.get(c, 0)
         return [reading.counts, self._domain(reading.domain), own, 0, 0, 0, 0, 0, worth]
 
     def _domain(self, domain: Ints) -> int:

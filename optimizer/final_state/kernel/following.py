@@ -101,6 +101,7 @@ def change(f: Scores, moves: Ints, length: int, least: int) -> bool:
         Whether all is scored; if not, the step must be undone.
     """
     classes, nodes = f.pods.shape
+    f.work[0] += 4 * classes
     f.stale_list[0] = 0
     f.kept_at[0] = 0
     _touch(f, moves, length)

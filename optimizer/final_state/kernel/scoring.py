@@ -1,4 +1,4 @@
-"""What a pod scores on its node, apart from the others; and which pods to score anew when some have moved."""
+"""What is counted, and what a pod scores on its node, apart from the others."""
 
 from __future__ import annotations
 

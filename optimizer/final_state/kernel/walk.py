@@ -39,7 +39,10 @@ TRIALS = 8
 """Pods that are asked whether they may go home."""
 
 MOST_WORK = 30_000_000
-"""Nodes that pods are compared on, all together, after which a batch of steps ends: some hundredths of a second."""
+"""Units of work after which a batch of steps ends: about a tenth of a second."""
+
+STEP_WORK = 100
+"""Units of work of a step that is not scored."""
 
 TRIED, MADE, MEASURED = range(3)
 
@@ -60,7 +63,7 @@ class Walk(NamedTuple):
     measured
         ``[i, 2]`` by how much the last steps would have changed the cost, and how much better that is than it seemed.
     steps
-        Steps whose cost was measured, steps that were made, and all changes that were measured.
+        Steps that were scored at all, steps that were made, and steps that were scored to the end.
     delta, before
         ``[T + 2]`` and ``[T]`` scratch.
     path, moves
@@ -81,7 +84,7 @@ class Walk(NamedTuple):
 
 @compiled
 def run(s: SearchState, w: Walk, f: Scores, steps: int, temperature: float, margin: int, swaps: float) -> int:
-    """Take steps; the last tier of the state is the one to improve.
+    """Take steps; the last tier of the state is the one to improve. Pods without a node are left to others.
 
     Parameters
     ----------
@@ -101,6 +104,7 @@ def run(s: SearchState, w: Walk, f: Scores, steps: int, temperature: float, marg
     for step in range(steps):
         if f.work[0] - begun > MOST_WORK:
             return step
+        f.work[0] += STEP_WORK
         threshold = -temperature * log(uniform(w.random)) if temperature > 0 else 0.0
         p = _pod(s, w)
         target = _open_node(s, w, p)
@@ -119,6 +123,8 @@ def run(s: SearchState, w: Walk, f: Scores, steps: int, temperature: float, marg
         if legal(s) and _keeps_earlier(s, w):
             total = f.total[0]
             least = total + s.value[tiers - 1] - w.before[tiers - 1] - int(threshold) - margin
+            if _improves_earlier(s, w):
+                least = -(1 << 60)
             complete = change(f, w.moves, length, least)
             delta = s.value[tiers - 1] - w.before[tiers - 1] - (f.total[0] - total)
             w.steps[TRIED] += 1
@@ -155,7 +161,7 @@ def _open_node(s: SearchState, w: Walk, p: int) -> int:
 
 @merged
 def _may_pass(s: SearchState, w: Walk, p: int, other: int, target: int) -> bool:
-    """Whether a move is neither certainly illegal nor certainly worse for an earlier tier."""
+    """Whether a move is not certainly illegal."""
     source, c = s.pod[p, P_NODE], s.pod[p, P_CLASS]
     e = s.pod[other, P_CLASS] if other >= 0 else -1
     return evaluate_delta(s, p, other, source, target, w.delta, 0) and not forbidden(s, c, e, source, target)

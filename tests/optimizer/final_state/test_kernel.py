@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from stowplan.optimizer.final_state.kernel.following import begin, change, undo
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocationArgs
 from stowplan.plugins_compat.plugins.node_resources_fit import NodeResourcesFitArgs
-from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.profiles import default_profile, make_profiles
 from stowplan.plugins_compat.release import K5, K24, K36, Release
 from stowplan.settings.problem import make_problem
 from tests.optimizer.final_state.test_branching_program import random_problem
@@ -26,7 +27,7 @@ from tests.plugins_compat.final_state.test_scorer import random_attraction
 from tests.support.brute_force import placements
 from tests.support.cases import cases, count
 from tests.support.choices import drawn
-from tests.support.clusters import node, pod, snapshot
+from tests.support.clusters import HOSTNAME, ZONE, node, pod, snapshot
 from tests.support.random_clusters import Setup, clusters, device_clusters, disk_clusters, setups
 
 EVERYTHING = -(1 << 60)
@@ -150,6 +151,80 @@ def test_most_allocated_nodes_and_three_resources(release: Release) -> None:
     scores = scores_of(tables, problem.pods)
     put(scores, problem.start)
     walk(final, tables, scores, problem.start, 60, random.Random(4))
+
+
+def check_start(problem: Problem) -> None:
+    final = final_of(problem)
+    tables = final.tables()
+    assert tables is not None
+    scores = scores_of(tables, problem.pods)
+    put(scores, problem.start)
+    assert tables.every - scores.total[0] == final.cost(problem.start)
+    walk(final, tables, scores, problem.start, 40, random.Random(1))
+
+
+@pytest.mark.parametrize("release", [K24, K36], ids=lambda r: r.name)
+def test_two_constraints_over_hosts(release: Release) -> None:
+    """Both weigh by the number of hosts, although the second has the key of the first."""
+    cluster = snapshot(
+        nodes=[node(f"n{i}", cpu="16", labels={ZONE: f"z{i % 2}"}) for i in range(4)],
+        pods=[
+            pod(
+                f"p{i}",
+                f"n{i % 3 if i < 5 else 0}",
+                cpu="100m",
+                labels={"app": "ab"[i % 2]},
+                owner=f"ReplicaSet/{'ab'[i % 2]}",
+                topologySpreadConstraints=[spread(app, skew) for app, skew in (("a", 1), ("b", 2))],
+            )
+            for i in range(9)
+        ],
+    )
+    check_start(compile_problem(cluster, default_profile(release), PRESETS["kube"]).problem)
+
+
+def spread(app: str, skew: int) -> dict[str, Any]:
+    return {
+        "maxSkew": skew,
+        "topologyKey": HOSTNAME,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app": app}},
+    }
+
+
+@pytest.mark.parametrize("release", [K24, K36], ids=lambda r: r.name)
+@pytest.mark.parametrize("plugin", ["InterPodAffinity", "PodTopologySpread", "NodePorts", "NodeResourcesFit"])
+def test_a_filter_that_is_turned_off_refuses_nothing(plugin: str, release: Release) -> None:
+    """The plugin stays on as PreFilter, as where a configuration names the filter alone."""
+    configuration = {
+        "apiVersion": f"kubescheduler.config.k8s.io/{release.config_versions[-1]}",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"filter": {"disabled": [{"name": plugin}]}}}],
+    }
+    profile = make_profiles(configuration, release)["default-scheduler"]
+    apart = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "a"}}}
+    asked: dict[str, Any] = {
+        "InterPodAffinity": {
+            "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+        },
+        "PodTopologySpread": {"topologySpreadConstraints": [{**spread("a", 1), "whenUnsatisfiable": "DoNotSchedule"}]},
+        "NodePorts": {"ports": [{"hostPort": 80}]},
+        "NodeResourcesFit": {},
+    }[plugin]
+    pods = [pod(f"p{i}", f"n{i % 2}", cpu="1", labels={"app": "a"}, owner="ReplicaSet/a", **asked) for i in range(7)]
+    nodes = [node(f"n{i}", cpu="3", labels={ZONE: f"z{i % 2}"}) for i in range(3)]
+    check_start(compile_problem(snapshot(nodes=nodes, pods=pods), profile, PRESETS["kube"]).problem)
+
+
+@pytest.mark.parametrize("strategy", ["LeastAllocated", "MostAllocated"])
+def test_a_strategy_whose_resources_no_node_has(strategy: str) -> None:
+    resources = [{"name": "example.com/none", "weight": 5}]
+    fit = NodeResourcesFitArgs.model_validate({"scoringStrategy": {"type": strategy, "resources": resources}})
+    profile = default_profile(K36)
+    profile = replace(profile, arguments={**profile.arguments, "NodeResourcesFit": fit})
+    problem = compile_problem(synthetic_snapshot(6, 40, 1), profile, PRESETS["kube"]).problem
+    check_start(problem)
+    assert final_of(problem).relaxation(problem.start)
 
 
 def test_what_is_not_known_is_left_to_the_plugins() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stowplan.instances.synthetic import synthetic_snapshot
-from stowplan.models.problem import GroupMoveBudget, Origin, Placement, Problem
+from stowplan.models.problem import GroupMoveBudget, Open, Origin, Placement, Problem
 from stowplan.models.settings import Settings
 from stowplan.models.stop import Stop
 from stowplan.optimizer.annealing.kernel import layout as at
@@ -19,8 +19,9 @@ from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.search import FinalStateSearch
 from stowplan.optimizer.final_state.walking import FinalStateWalk, moved
 from stowplan.settings.problem import make_problem
+from tests.support.clusters import node, pod, snapshot
 
-CHOSEN = FinalStateParameters(steps=4_000, pause=0.0)
+CHOSEN = FinalStateParameters(work=4_000_000, pause=0.0)
 UNITS = Deadline(3.0, deterministic=True)
 
 
@@ -108,6 +109,28 @@ def _more(problem: Problem, pods: np.ndarray, c: int, n: int) -> bool:
     """Whether more pods of a class are on a node than at the start."""
     there = int(((pods[:, at.P_CLASS] == c) & (pods[:, at.P_NODE] == n)).sum())
     return there > sum(k for cls, node, k in problem.start.entries() if (cls, node) == (c, n))
+
+
+def test_steps_that_improve_an_earlier_tier_are_made_however_bad_they_are_for_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Although a margin of nothing gives up at once what seems bad for the last tier."""
+    pods = [pod(name, f"n{i}", cpu="1", memory="1Gi", owner=f"ReplicaSet/{name}") for i, name in enumerate("abc")]
+    cluster = snapshot(nodes=[node(f"n{i}", cpu="4", memory="64Gi") for i in range(3)], pods=pods)
+    kube, pack = (make_problem(cluster, Settings(objective=name)).problem for name in ("kube", "pack"))
+    counts_nodes = next(tier for tier in pack.tiers if any(isinstance(weighted.term, Open) for weighted in tier.terms))
+    problem = replace(kube, tiers=(kube.tiers[0], counts_nodes, kube.tiers[-1]))
+    monkeypatch.setattr(FinalStateWalk, "_margin", lambda walk: 0)
+    _, placement = walked(problem, 2)
+    values = Evaluator(problem).evaluate(placement).values
+    assert values[1] < Evaluator(problem).evaluate(problem.start).values[1]
+    assert len(np.unique(placement.node)) == 1
+
+
+def test_no_time_is_no_search() -> None:
+    problem, tier = asked(4, "kube", None)
+    _, placement = walked(problem, tier, Deadline(1e-6, deterministic=True))
+    assert Evaluator(problem).evaluate(placement).legal
 
 
 def test_a_stop_ends_it_with_its_answer() -> None:
