@@ -56,15 +56,13 @@ def random_problem(choices: Choices) -> Problem:
     resources = [{"name": name} for name in choices.one(BALANCED)]
     balanced = NodeResourcesBalancedAllocationArgs.model_validate({"resources": resources})
     arguments = {**profile.arguments, "NodeResourcesFit": fit, "NodeResourcesBalancedAllocation": balanced}
-    uses = profile.uses
+    order = dict(profile.order)
     if choices.chance(0.2):
-        uses = tuple(
-            replace(use, points=use.points - {"filter", "preFilter"}) if use.plugin.name == "NodeResourcesFit" else use
-            for use in uses
-        )
+        for point in ("filter", "pre_filter"):
+            order[point] = tuple(name for name in profile.at(point) if name != "NodeResourcesFit")
     cluster = random_cluster(choices)
     objective = PRESETS[choices.one(["kube", "global"])]
-    return compile_problem(cluster, replace(profile, arguments=arguments, uses=uses), objective).problem
+    return compile_problem(cluster, replace(profile, arguments=arguments, order=order), objective).problem
 
 
 def random_cluster(choices: Choices) -> Snapshot:
