@@ -24,14 +24,14 @@ class Temperatures:
         How hot every other round begins, and each of the others but the first, as multiples of the first temperature.
     """
 
-    least_hot: float = 0.15
-    heating: float = 0.08
-    hottest: float = 2.5
-    coolest: float = 0.015
-    trials_of_rounds: float = 5.0
-    trials_of_more: float = 100.0
-    cool: float = 0.25
-    reheated: float = 0.5
+    least_hot: float
+    heating: float
+    hottest: float
+    coolest: float
+    trials_of_rounds: float
+    trials_of_more: float
+    cool: float
+    reheated: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,12 @@ class FinalStateParameters:
     measured, measuring, longest_measuring
         The search first makes moves that improve something, until it has measured so many and spent the second share of
         the time, and no longer than the third.
-    temperatures, walk_temperatures
-        Temperatures of the search that asks plugins, and of the compiled one, which makes a hundred times as many
-        trials.
+    least_hot, heating, hottest, coolest, trials_of_rounds, trials_of_more, cool, reheated
+        `Temperatures` of the search that asks plugins.
+    compiled_least_hot, compiled_heating, compiled_hottest, compiled_coolest, compiled_trials_of_rounds
+        The first five of the compiled search, which makes a hundred times as many trials.
+    compiled_trials_of_more
+        And the next; the others are the same.
     pause
         Seconds between two placements that the search hands over; each is evaluated anew.
     trials
@@ -141,10 +144,20 @@ class FinalStateParameters:
     measured: int = 50
     measuring: float = 0.03
     longest_measuring: float = 0.1
-    temperatures: Temperatures = Temperatures()
-    walk_temperatures: Temperatures = Temperatures(
-        least_hot=0.12, heating=0.0001, hottest=0.25, coolest=0.1, trials_of_rounds=5_000.0, trials_of_more=10_000.0
-    )
+    least_hot: float = 0.15
+    heating: float = 0.08
+    hottest: float = 2.5
+    coolest: float = 0.015
+    trials_of_rounds: float = 5.0
+    trials_of_more: float = 100.0
+    cool: float = 0.25
+    reheated: float = 0.5
+    compiled_least_hot: float = 0.12
+    compiled_heating: float = 0.0001
+    compiled_hottest: float = 0.25
+    compiled_coolest: float = 0.1
+    compiled_trials_of_rounds: float = 5_000.0
+    compiled_trials_of_more: float = 10_000.0
     pause: float = 1.0
     trials: int = 150
     work: int = 100_000_000
@@ -171,6 +184,34 @@ class FinalStateParameters:
     boxes: int = 300
     toward_master: float = 0.3
     rounds: int = 10
+
+    @property
+    def temperatures(self) -> Temperatures:
+        """Those of the search that asks plugins."""
+        return Temperatures(
+            self.least_hot,
+            self.heating,
+            self.hottest,
+            self.coolest,
+            self.trials_of_rounds,
+            self.trials_of_more,
+            self.cool,
+            self.reheated,
+        )
+
+    @property
+    def compiled_temperatures(self) -> Temperatures:
+        """Those of the compiled search."""
+        return Temperatures(
+            self.compiled_least_hot,
+            self.compiled_heating,
+            self.compiled_hottest,
+            self.compiled_coolest,
+            self.compiled_trials_of_rounds,
+            self.compiled_trials_of_more,
+            self.cool,
+            self.reheated,
+        )
 
     def in_time(self, pairs: int, deadline: Deadline) -> bool:
         """Whether there is time to solve a linear program over patterns of so many pairs of a class and a node."""

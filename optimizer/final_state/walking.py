@@ -114,7 +114,7 @@ class FinalStateWalk:
         trials = float(walk.steps[TRIED]) / max(spent, 1e-6) * (1 - spent) / pairs
         if self._problem.limits_any_moves:
             trials = 0.0  # most of what is hot moves pods home and away again
-        return Cooling.of(self._parameters.walk_temperatures, median, spent, trials)
+        return Cooling.of(self._parameters.compiled_temperatures, median, spent, trials)
 
     def _margin(self) -> int:
         """Return how much better a step may be than it seems at first, but for few."""

@@ -75,10 +75,10 @@ class Scores(NamedTuple):
         it there; price of its points by usage, and by comparison.
     total
         The price of all points, and what it seemed to be before classes were scored anew of which no pod had moved.
-    stale, stale_list, later, touched, kept_at, kept_place, kept_stay, kept_compared, column_own, column_room,
-    column_back
-        What to score anew, and what to restore when a step is undone: of places where such pods are, and of all classes
-        on the nodes whose pods change.
+    stale, stale_list, later, touched
+        What to score anew: classes, and nodes whose pods change.
+    kept_at, kept_place, kept_stay, kept_compared, column_own, column_room, column_back
+        What to restore when a step is undone: of places where such pods are, and of all classes on those nodes.
     work
         What was done so far: a node that is looked at for one reading of a pod is one unit.
     mask, raw, seen

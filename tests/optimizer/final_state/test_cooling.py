@@ -58,8 +58,7 @@ def test_later_rounds_begin_with_the_best_placement(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(searching, "Position", Watched)
     found: list[Placement] = []
-    temperatures = replace(CHOSEN.temperatures, trials_of_rounds=0.1, trials_of_more=3.0)
-    parameters = replace(CHOSEN, trials=100, measured=5, temperatures=temperatures, pause=0.0)
+    parameters = replace(CHOSEN, trials=100, measured=5, trials_of_rounds=0.1, trials_of_more=3.0, pause=0.0)
     search = FinalStateSearch(Evaluator(problem.steered), problem, tier, problem.start, found.append, parameters)
     search.run(Deadline(10, deterministic=True))
     assert len(begun) > 2
