@@ -41,6 +41,7 @@ from stowplan.models.problem.score_tables import (
     Reading,
     ScaledScore,
     ScoreTables,
+    UsageKind,
     UsageScore,
 )
 from stowplan.models.problem.terms import (
@@ -114,6 +115,7 @@ __all__ = [
     "Tier",
     "Topology",
     "Unplaced",
+    "UsageKind",
     "UsageScore",
     "Violation",
     "Weighted",

@@ -12,6 +12,9 @@ from typing import Literal
 
 from stowplan.models.arrays import Bools, Ints
 
+UsageKind = Literal["least", "most", "balance", "improvement"]
+"""``least`` and ``most`` allocated; ``balance`` of the fractions used, and by how much a pod improves it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodCounts:
@@ -136,7 +139,7 @@ class UsageScore:
     Parameters
     ----------
     kind
-        ``least`` and ``most`` allocated; ``balance`` of the fractions used, and by how much a pod improves it.
+        How.
     price
         Cost of a point.
     weight
@@ -151,7 +154,7 @@ class UsageScore:
         ``[c]`` whether pods of a class are scored.
     """
 
-    kind: Literal["least", "most", "balance", "improvement"]
+    kind: UsageKind
     price: int
     weight: Ints
     own: Ints

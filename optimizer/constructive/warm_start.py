@@ -57,12 +57,14 @@ def warm_start(
             found(state.placement)
         if counts_nodes and empty_nodes(state, tier, deadline, parameters):
             found(state.placement)
-    before = state.placement
-    _level(state, improved, deadline, found, parameters, spreads=True)
-    if problem.limits_any_moves and any(Spreading.suits(problem, tier) for tier in improved):
+    first = next((tier for tier in improved if Spreading.suits(problem, tier)), len(improved))
+    _level(state, improved[:first], deadline, found, parameters, spreads=False)
+    before, spread = state.placement, improved[first:]
+    _level(state, spread, deadline, found, parameters, spreads=True)
+    if problem.limits_any_moves and spread:
         # Which of the two spends few moves better is not known before.
         state.replace(before)
-        _level(state, improved, deadline, found, parameters, spreads=False)
+        _level(state, spread, deadline, found, parameters, spreads=False)
 
 
 def _level(

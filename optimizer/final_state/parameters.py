@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stowplan.optimizer.deadline import Deadline
 
@@ -202,16 +202,26 @@ class FinalStateParameters:
     @property
     def compiled_temperatures(self) -> Temperatures:
         """Those of the compiled search."""
-        return Temperatures(
-            self.compiled_least_hot,
-            self.compiled_heating,
-            self.compiled_hottest,
-            self.compiled_coolest,
-            self.compiled_trials_of_rounds,
-            self.compiled_trials_of_more,
-            self.cool,
-            self.reheated,
+        return replace(
+            self.temperatures,
+            least_hot=self.compiled_least_hot,
+            heating=self.compiled_heating,
+            hottest=self.compiled_hottest,
+            coolest=self.compiled_coolest,
+            trials_of_rounds=self.compiled_trials_of_rounds,
+            trials_of_more=self.compiled_trials_of_more,
         )
+
+    def knows_changes(self, changes: int, spent: float) -> bool:
+        """Whether enough changes are measured for a temperature, or there is no more time to measure them.
+
+        Parameters
+        ----------
+        spent
+            The share of the time that is spent.
+        """
+        enough = changes >= self.measured and spent >= self.measuring
+        return enough or (changes > 0 and spent >= self.longest_measuring)
 
     def in_time(self, pairs: int, deadline: Deadline) -> bool:
         """Whether there is time to solve a linear program over patterns of so many pairs of a class and a node."""

@@ -77,7 +77,7 @@ class FinalStateSearch:
                 return
             if tries and first is None:
                 first = spent, tries
-            if first is not None and self._schedule is None and self._is_measured(spent):
+            if first is not None and self._schedule is None and parameters.knows_changes(len(self._changes), spent):
                 pace = (tries - first[1]) / max(spent - first[0], 1e-3)
                 # Under a limit, most of what is hot moves pods home and away again.
                 trials = 0.0 if self._problem.limits_any_moves else pace * (1 - spent) / len(placement.cls)
@@ -90,12 +90,6 @@ class FinalStateSearch:
             e = rng.randrange(len(placement.cls))
             tries += 1 + self._improve(int(placement.cls[e]), int(placement.node[e]), temperature)
         self._say()
-
-    def _is_measured(self, spent: float) -> bool:
-        """Whether enough is known of what moves cost, or there is no more time to measure it."""
-        chosen = self._parameters
-        enough = len(self._changes) >= chosen.measured and spent >= chosen.measuring
-        return enough or (bool(self._changes) and spent >= chosen.longest_measuring)
 
     def _say(self) -> None:
         if self._best < self._said:

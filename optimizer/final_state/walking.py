@@ -79,7 +79,7 @@ class FinalStateWalk:
                 said = time.monotonic()
                 if enough():
                     return
-            if schedule is None and self._is_measured(spent):
+            if schedule is None and chosen.knows_changes(int(walk.steps[MEASURED]), spent):
                 schedule = self._schedule(spent)
             if schedule is not None and walk.steps[MEASURED] >= estimated:
                 # Steps that are given up are not measured, so what is measured later would only raise it.
@@ -97,12 +97,6 @@ class FinalStateWalk:
                 took = max(time.monotonic() - begun, 1e-6)
                 batch = int(min(max(done * chosen.batch_seconds / took, 1), 4 * batch, chosen.longest_batch))
         self._say()
-
-    def _is_measured(self, spent: float) -> bool:
-        """Whether enough is known of what moves change, or there is no more time to measure it."""
-        chosen, measured = self._parameters, int(self._walk.steps[MEASURED])
-        enough = measured >= chosen.measured and spent >= chosen.measuring
-        return enough or (measured > 0 and spent >= chosen.longest_measuring)
 
     def _schedule(self, spent: float) -> Cooling:
         """Return temperatures for the rest of the time, by what moves change, and how many have been tried so far."""
@@ -159,9 +153,8 @@ class FinalStateWalk:
             moved=np.zeros(1, dtype=np.int64),
             measured=np.zeros((self._parameters.measured_steps, 2), dtype=np.int64),
             steps=np.zeros(1 + max(TRIED, MADE, MEASURED), dtype=np.int64),
-            delta=np.zeros(tiers + 2, dtype=np.int64),
             before=np.zeros(tiers, dtype=np.int64),
-            path=np.zeros((LONGEST, 2), dtype=np.int64),
+            path=np.zeros(LONGEST, dtype=np.int64),
             moves=np.zeros((LONGEST, 3), dtype=np.int64),
         )
 

@@ -19,6 +19,7 @@ from stowplan.models.problem import (
     ScaledScore,
     ScoreTables,
     Topology,
+    UsageKind,
     UsageScore,
 )
 from stowplan.plugins_compat.final_state.plugin_scores import (
@@ -26,7 +27,6 @@ from stowplan.plugins_compat.final_state.plugin_scores import (
     BalancedScores,
     FitScores,
     FixedScores,
-    OnNode,
     OverFeasible,
     ScaledScores,
     Usage,
@@ -40,6 +40,9 @@ from stowplan.plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
 from stowplan.plugins_compat.plugins.node_ports import NodePorts
 from stowplan.plugins_compat.plugins.pod_topology_spread import PodTopologySpread, SoftConstraint
 from stowplan.plugins_compat.plugins.volume_binding import VolumeBinding
+
+ALLOCATED: Mapping[str, UsageKind] = {"LeastAllocated": "least", "MostAllocated": "most"}
+BALANCED: Mapping[str, UsageKind] = {"std": "balance", "delta": "improvement"}
 
 
 class _UnknownError(Exception):
@@ -97,8 +100,7 @@ class _Reader:
                 case FitScores() | BalancedScores():
                     usage.append(self._usage(one, price))
                 case ScaledScores():
-                    flat = np.array([one.flat(c) for c in range(len(self._kinds))])
-                    fixed += price * np.where(flat, scorer.most[:, p], 0)[:, None]
+                    fixed += price * self._flat(one, p)[:, None]
                     scaled.append(ScaledScore(price, np.array(one.raw).reshape(shape), one.reverse))
                 case SpreadScores() if not prices["even"]:
                     fixed += price * self._flat(one, p)[:, None]
@@ -193,26 +195,24 @@ class _Reader:
 
     # -- scores -------------------------------------------------------------------------------------------------
 
-    def _flat(self, one: OnNode | OverFeasible, p: int) -> Ints:
+    def _flat(self, one: OverFeasible, p: int) -> Ints:
         """``[c]`` the points of pods for which all nodes are alike, 0 of others."""
-        most = self._scorer.most[:, p]
-        flat = [isinstance(one, SpreadScores) and one.flat(c) for c in range(len(self._kinds))]
-        points: Ints = np.where(flat, most, 0)
+        flat = [one.flat(c) for c in range(len(self._kinds))]
+        points: Ints = np.where(flat, self._scorer.most[:, p], 0)
         return points
 
     def _usage(self, one: FitScores | BalancedScores, price: int) -> UsageScore:
         usage: Usage = one.usage
         if isinstance(one, FitScores):
-            kinds = {"LeastAllocated": "least", "MostAllocated": "most"}
-            kind = kinds.get(one.plugin.args.scoring_strategy.type)
+            kind = ALLOCATED.get(one.plugin.args.scoring_strategy.type)
             scored = np.ones(len(self._kinds), dtype=np.bool_)
         else:
-            kind = {"std": "balance", "difference": None}.get(one.plugin.release.balanced, "improvement")
+            kind = BALANCED.get(one.plugin.release.balanced)
             scored = one.scored
         if kind is None:
             raise _UnknownError
         return UsageScore(
-            kind,  # type: ignore[arg-type]
+            kind,
             price,
             usage.weights,
             usage.own,

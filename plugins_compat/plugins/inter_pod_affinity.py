@@ -179,13 +179,8 @@ class InterPodAffinity(Plugin):
 
     def required_counts(self, signature: Signature) -> Iterator[DomainCounts]:
         """Yield all counts of pods that the filter reads for a signature."""
-        terms = self._terms(signature)
-        if terms.affinity:
-            yield self._matching_counts(terms.affinity)
-        for term in terms.anti_affinity:
-            yield self._matching_counts((term,))
-        for term in self._matching(signature, "anti_affinity"):
-            yield self._owners(term, "anti_affinity")
+        company, _, apart = self.required(signature)
+        yield from (counts for counts, _ in (*company, *apart))
 
     def required(self, signature: Signature) -> tuple[Sequence[DomainReading], bool, Sequence[DomainReading]]:
         """Return what the filter reads for a signature.

@@ -127,25 +127,25 @@ def related_pod(s: SearchState, w: Chain, p: int) -> int:
 
 
 @inlined
-def home_node(s: SearchState, w: Chain, p: int) -> int:
+def home_node(s: SearchState, random: RandomState, p: int) -> int:
     """Draw a node that pods of a pod's class started on, or return -1 if the pod cannot go there."""
     c = s.pod[p, P_CLASS]
-    return _one_of(s, w, p, s.home, s.cls[c, C_HOMES], s.cls[c, C_HOMES_END])
+    return _one_of(s, random, p, s.home, s.cls[c, C_HOMES], s.cls[c, C_HOMES_END])
 
 
 @inlined
-def open_node(s: SearchState, w: Chain, p: int) -> int:
+def open_node(s: SearchState, random: RandomState, p: int) -> int:
     """Draw a node that is open to a pod, or return -1 if the pod cannot go there."""
     c = s.pod[p, P_CLASS]
-    return _one_of(s, w, p, s.choice, s.cls[c, C_CHOICE], s.cls[c, C_CHOICE_END])
+    return _one_of(s, random, p, s.choice, s.cls[c, C_CHOICE], s.cls[c, C_CHOICE_END])
 
 
 @inlined
-def _one_of(s: SearchState, w: Chain, p: int, nodes: Int64, first: int, end: int) -> int:
+def _one_of(s: SearchState, random: RandomState, p: int, nodes: Int64, first: int, end: int) -> int:
     """Draw one of ``nodes[first : end]``, or return -1 if a pod cannot go there; see `enterable`."""
     if end == first:
         return -1
-    return enterable(s, p, int(nodes[first + below(w.random, end - first)]))
+    return enterable(s, p, int(nodes[first + below(random, end - first)]))
 
 
 @inlined

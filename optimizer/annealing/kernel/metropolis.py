@@ -82,7 +82,7 @@ def run_chain(
             other = related_pod(s, w, p)
             target = enterable(s, p, s.pod[other, P_NODE]) if other >= 0 else -1
         else:
-            target = home_node(s, w, p) if kind in (HOME, RETURN) else open_node(s, w, p)
+            target = home_node(s, w.random, p) if kind in (HOME, RETURN) else open_node(s, w.random, p)
         if kind in (SWAP, RETURN) and target >= 0:
             other = on_node(s, w, target)
             if other < 0:

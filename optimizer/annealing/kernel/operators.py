@@ -63,7 +63,7 @@ def best_node(s: SearchState, w: Chain, p: int, focus: int, avoid: int, penaltie
     c, source = s.pod[p, P_CLASS], s.pod[p, P_NODE]
     best, best_cost, best_fill = -1, 0.0, 0.0
     for _ in range(TRIALS):
-        n = open_node(s, w, p)
+        n = open_node(s, w.random, p)
         if n < 0 or n == avoid:
             continue
         if not evaluate_delta(s, p, -1, source, n, w.change, penalties.most) or forbidden(s, c, -1, source, n):
@@ -188,7 +188,7 @@ def move_group(s: SearchState, w: Chain, p: int, target: int) -> int:
                 here = s.pod[pod, P_NODE]
                 if here < nodes and s.domain[topology, here] == old:
                     for _ in range(2 * s.relation[q, R_DOMAINS] + TRIALS):
-                        n = open_node(s, w, pod)
+                        n = open_node(s, w.random, pod)
                         if n >= 0 and s.domain[topology, n] == new and fits(s, s.pod[pod, P_CLASS], -1, n):
                             length = move_pod(s, w, length, pod, n)
                             break

@@ -9,7 +9,6 @@ from stowplan.optimizer.final_state.kernel.scoring import (
     compare,
     count,
     has_room,
-    has_room_back,
     worth_of_usage,
 )
 
@@ -27,7 +26,7 @@ def begin(f: Scores, cls: Ints, node: Ints, pods: Ints) -> None:
     f.total[0] = 0
     for c in range(classes):
         for n in range(nodes):
-            f.room[c, n], f.back[c, n] = has_room(f, c, n), has_room_back(f, c, n)
+            f.room[c, n], f.back[c, n] = has_room(f, c, n, 0), has_room(f, c, n, 1)
     for c in range(classes):
         for n in range(nodes):
             f.stay[c, n] = False
@@ -129,11 +128,11 @@ def change(f: Scores, moves: Ints, length: int, least: int) -> bool:
     for j in range(1, f.touched[0] + 1):
         n = f.touched[j]
         for c in range(classes):
-            room = has_room(f, c, n)
+            room = has_room(f, c, n, 0)
             differs = room != f.room[c, n] and f.reads_feasible[c]
             f.room[c, n] = room
             if f.pods[c, n]:
-                back = has_room_back(f, c, n)
+                back = has_room(f, c, n, 1)
                 differs = differs or back != f.back[c, n]
                 f.back[c, n] = back
                 f.own[c, n] = worth_of_usage(f, c, n)

@@ -79,30 +79,19 @@ def _read(f: Scores, q: int, n: int, h: int) -> int:
 
 
 @inlined
-def has_room(f: Scores, c: int, n: int) -> bool:
-    """Whether requests of one more pod, and what it attaches, fit on a node."""
+def has_room(f: Scores, c: int, n: int, there: int) -> bool:
+    """Whether requests of a pod, and what it attaches, fit; ``there`` is 1 if it is on the node, and taken off it."""
     if not f.allowed[c, n]:
         return False
     for r in range(f.needs.shape[1]):
-        if f.needs[c, r] > f.free[n, r]:
+        if f.needs[c, r] - there * f.adds[c, r] > f.free[n, r]:
             return False
-    return _attaches(f, c, n, 0)
-
-
-@inlined
-def has_room_back(f: Scores, c: int, n: int) -> bool:
-    """Whether a pod that is on a node would fit there again."""
-    if not f.allowed[c, n]:
-        return False
-    for r in range(f.needs.shape[1]):
-        if f.needs[c, r] - f.adds[c, r] > f.free[n, r]:
-            return False
-    return _attaches(f, c, n, 1)
+    return _attaches(f, c, n, there)
 
 
 @compiled
 def _attaches(f: Scores, c: int, n: int, there: int) -> bool:
-    """Whether the limits of attachments admit a pod; ``there`` is 1 if it is on the node, and is taken off it."""
+    """Whether the limits of attachments admit a pod; ``there`` as in `has_room`."""
     for i in range(len(f.sort)):
         key = f.sort[i, n] + c
         j, end = f.things_at[key], f.things_at[key + 1]
@@ -277,13 +266,8 @@ def _even(f: Scores, c: int, h: int) -> int:
     nodes, begin, end = f.pods.shape[1], f.first[F_EVEN, c], f.first[F_EVEN, c + 1]
     for n in range(nodes):
         f.raw[n] = 0.0
-    here = f.mask[h]
     left_out = f.complete[c]
-    if left_out:
-        for j in range(begin, end):
-            if f.domain[f.even[j, E_DOMAIN], h] < 0:
-                here = False
-    if not here:
+    if left_out and _lacks(f, h, begin, end):
         return 0
     for j in range(begin, end):
         row = f.even[j, E_DOMAIN]

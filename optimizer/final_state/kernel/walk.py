@@ -9,12 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
-from stowplan.optimizer.annealing.kernel.chain import enterable
+from stowplan.optimizer.annealing.kernel.chain import home_node, open_node
 from stowplan.optimizer.annealing.kernel.layout import (
-    C_CHOICE,
-    C_CHOICE_END,
-    C_HOMES,
-    C_HOMES_END,
     H_MOVE_LIMIT,
     H_NODES,
     H_PODS,
@@ -23,7 +19,7 @@ from stowplan.optimizer.annealing.kernel.layout import (
     P_CLASS,
     P_NODE,
 )
-from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, fits, legal, shift
+from stowplan.optimizer.annealing.kernel.moves import fits, legal, shift
 from stowplan.optimizer.annealing.kernel.node import is_newcomer
 from stowplan.optimizer.annealing.kernel.screen import forbidden
 from stowplan.optimizer.annealing.kernel.state import SearchState
@@ -64,10 +60,10 @@ class Walk(NamedTuple):
         ``[i, 2]`` by how much the last steps would have changed the cost, and how much better that is than it seemed.
     steps
         Steps that were scored at all, steps that were made, and steps that were scored to the end.
-    delta, before
-        ``[T + 2]`` and ``[T]`` scratch.
+    before
+        ``[T]`` the tiers before a step.
     path, moves
-        ``[LONGEST, 2]`` pods and the nodes they came from; ``[LONGEST, 3]`` class, source and target.
+        ``[LONGEST]`` the pods that a step moves; ``[LONGEST, 3]`` class, source and target of each.
     """
 
     random: RandomState
@@ -76,7 +72,6 @@ class Walk(NamedTuple):
     moved: Ints
     measured: NDArray[np.int64]
     steps: Ints
-    delta: Ints
     before: Ints
     path: Ints
     moves: Ints
@@ -107,7 +102,7 @@ def run(s: SearchState, w: Walk, f: Scores, steps: int, temperature: float, marg
         f.work[0] += STEP_WORK
         threshold = -temperature * log(uniform(w.random)) if temperature > 0 else 0.0
         p = _pod(s, w)
-        target = _open_node(s, w, p)
+        target = open_node(s, w.random, p)
         if s.pod[p, P_NODE] == s.head[H_NODES] or target < 0:
             continue
         other = -1
@@ -115,15 +110,16 @@ def run(s: SearchState, w: Walk, f: Scores, steps: int, temperature: float, marg
             other = s.on[s.on_at[target] + below(w.random, s.width[target])]
             if s.pod[other, P_CLASS] == s.pod[p, P_CLASS]:
                 continue
-        if not _may_pass(s, w, p, other, target):
+        if not _may_pass(s, p, other, target):
             continue
         for t in range(tiers):
             w.before[t] = s.value[t]
         length = _make(s, w, p, other, target)
-        if legal(s) and _keeps_earlier(s, w):
+        earlier = _earlier(s, w)
+        if legal(s) and earlier <= 0:
             total = f.total[0]
             least = total + s.value[tiers - 1] - w.before[tiers - 1] - int(threshold) - margin
-            if _improves_earlier(s, w):
+            if earlier < 0:
                 least = -(1 << 60)
             complete = change(f, w.moves, length, least)
             delta = s.value[tiers - 1] - w.before[tiers - 1] - (f.total[0] - total)
@@ -132,13 +128,13 @@ def run(s: SearchState, w: Walk, f: Scores, steps: int, temperature: float, marg
                 w.measured[w.steps[MEASURED] % len(w.measured), 0] = delta
                 w.measured[w.steps[MEASURED] % len(w.measured), 1] = f.total[0] - f.total[1]
                 w.steps[MEASURED] += 1
-            if complete and (delta <= threshold or _improves_earlier(s, w)):
+            if complete and (delta <= threshold or earlier < 0):
                 w.steps[MADE] += 1
                 _record(s, w, f)
                 continue
             undo(f, w.moves, length, total)
         for i in range(length - 1, -1, -1):
-            shift(s, w.path[i, 0], w.path[i, 1])
+            shift(s, w.path[i], w.moves[i, 1])
     return steps
 
 
@@ -150,21 +146,12 @@ def _pod(s: SearchState, w: Walk) -> int:
     return below(w.random, s.head[H_PODS])
 
 
-@inlined
-def _open_node(s: SearchState, w: Walk, p: int) -> int:
-    """Draw a node that is open to a pod, or return -1 if the pod cannot go there."""
-    first, end = s.cls[s.pod[p, P_CLASS], C_CHOICE], s.cls[s.pod[p, P_CLASS], C_CHOICE_END]
-    if end == first:
-        return -1
-    return enterable(s, p, int(s.choice[first + below(w.random, end - first)]))
-
-
 @merged
-def _may_pass(s: SearchState, w: Walk, p: int, other: int, target: int) -> bool:
+def _may_pass(s: SearchState, p: int, other: int, target: int) -> bool:
     """Whether a move is not certainly illegal."""
     source, c = s.pod[p, P_NODE], s.pod[p, P_CLASS]
     e = s.pod[other, P_CLASS] if other >= 0 else -1
-    return evaluate_delta(s, p, other, source, target, w.delta, 0) and not forbidden(s, c, e, source, target)
+    return fits(s, c, e, target) and (e < 0 or fits(s, e, c, source)) and not forbidden(s, c, e, source, target)
 
 
 @merged
@@ -178,10 +165,9 @@ def _make(s: SearchState, w: Walk, p: int, other: int, target: int) -> int:
         for _ in range(TRIALS):
             q = w.moved[below(w.random, len(w.moved) - 1)]
             c, n = s.pod[q, P_CLASS], s.pod[q, P_NODE]
-            first, end = s.cls[c, C_HOMES], s.cls[c, C_HOMES_END]
-            if q in (p, other) or n == s.head[H_NODES] or first == end or not is_newcomer(s, c, n, 0):
+            if q in (p, other) or n == s.head[H_NODES] or not is_newcomer(s, c, n, 0):
                 continue
-            home = enterable(s, q, int(s.home[first + below(w.random, end - first)]))
+            home = home_node(s, w.random, q)
             if home >= 0 and not is_newcomer(s, c, home, 1) and fits(s, c, -1, home):
                 return _step(s, w, length, q, home)
     return length
@@ -189,8 +175,7 @@ def _make(s: SearchState, w: Walk, p: int, other: int, target: int) -> int:
 
 @merged
 def _step(s: SearchState, w: Walk, length: int, p: int, target: int) -> int:
-    w.path[length, 0] = p
-    w.path[length, 1] = s.pod[p, P_NODE]
+    w.path[length] = p
     w.moves[length, 0] = s.pod[p, P_CLASS]
     w.moves[length, 1] = s.pod[p, P_NODE]
     w.moves[length, 2] = target
@@ -199,20 +184,12 @@ def _step(s: SearchState, w: Walk, length: int, p: int, target: int) -> int:
 
 
 @inlined
-def _keeps_earlier(s: SearchState, w: Walk) -> bool:
-    """Whether the tiers before the last are no worse than before the step."""
+def _earlier(s: SearchState, w: Walk) -> int:
+    """Return below 0 if the tiers before the last are better than before the step, 0 if equal, above 0 if worse."""
     for t in range(s.head[H_TIERS] - 1):
         if s.value[t] != w.before[t]:
-            return bool(s.value[t] < w.before[t])
-    return True
-
-
-@inlined
-def _improves_earlier(s: SearchState, w: Walk) -> bool:
-    improves = False
-    for t in range(s.head[H_TIERS] - 1):
-        improves = improves or s.value[t] != w.before[t]
-    return improves
+            return int(s.value[t] - w.before[t])
+    return 0
 
 
 @merged

@@ -93,6 +93,18 @@ def walk(
         assert np.array_equal(np.where((scores.pods > 0) & scores.stay, array, 0), before_)
 
 
+def check_start(problem: Problem, steps: int = 40, seed: int = 1) -> ScoreTables:
+    """Compare the cost at the start, and after steps from there."""
+    final = final_of(problem)
+    tables = final.tables()
+    assert tables is not None
+    scores = scores_of(tables, problem.pods)
+    put(scores, problem.start)
+    assert tables.every - scores.total[0] == final.cost(problem.start)
+    walk(final, tables, scores, problem.start, steps, random.Random(seed))
+    return tables
+
+
 @cases(80, at_least={"tables": 60}, cluster=clusters(), setup=setups("kube"))
 def test_small_clusters_with_every_kind_of_rule(cluster: Snapshot, setup: Setup) -> None:
     check_everywhere(setup.compile(cluster).problem)
@@ -117,14 +129,7 @@ def test_devices(cluster: Snapshot, setup: Setup) -> None:
 @pytest.mark.parametrize(("seed", "fill"), [(0, 0.6), (1, 0.9), (2, 0.75)])
 def test_generated_clusters(seed: int, fill: float, release: Release) -> None:
     cluster = synthetic_snapshot(14, 110, seed, fill=fill)
-    problem = compile_problem(cluster, default_profile(release), PRESETS["kube"]).problem
-    final = final_of(problem)
-    tables = final.tables()
-    assert tables is not None
-    scores = scores_of(tables, problem.pods)
-    put(scores, problem.start)
-    assert tables.every - scores.total[0] == final.cost(problem.start)
-    walk(final, tables, scores, problem.start, 150, random.Random(seed))
+    check_start(compile_problem(cluster, default_profile(release), PRESETS["kube"]).problem, 150, seed)
 
 
 @cases(25, at_least={"tables": 12}, cluster=drawn(random_problem))
@@ -143,24 +148,9 @@ def test_most_allocated_nodes_and_three_resources(release: Release) -> None:
     arguments = {**profile.arguments, "NodeResourcesFit": fit, "NodeResourcesBalancedAllocation": balanced}
     cluster = synthetic_snapshot(8, 60, 4)
     problem = compile_problem(cluster, replace(profile, arguments=arguments), PRESETS["kube"]).problem
-    final = final_of(problem)
-    tables = final.tables()
-    assert tables is not None
+    tables = check_start(problem, 60, 4)
     assert "most" in {one.kind for one in tables.usage}
     assert {len(one.weight) for one in tables.usage} == {3}
-    scores = scores_of(tables, problem.pods)
-    put(scores, problem.start)
-    walk(final, tables, scores, problem.start, 60, random.Random(4))
-
-
-def check_start(problem: Problem) -> None:
-    final = final_of(problem)
-    tables = final.tables()
-    assert tables is not None
-    scores = scores_of(tables, problem.pods)
-    put(scores, problem.start)
-    assert tables.every - scores.total[0] == final.cost(problem.start)
-    walk(final, tables, scores, problem.start, 40, random.Random(1))
 
 
 @pytest.mark.parametrize("release", [K24, K36], ids=lambda r: r.name)
