@@ -150,7 +150,7 @@ class PricedFinalState:
 
     def relaxation(self, start: Placement) -> Sequence[Part]:
         """Return what the points missed cost at least, by plugin."""
-        return relaxed(self.final_state.fresh(start), start, self.points)
+        return relaxed(self.final_state.fresh(start), start, self.points, self.size)
 
     def details(
         self, start: Placement, upper: Ints, waiting: Ints, enough: Callable[[], bool] = lambda: False

@@ -48,7 +48,7 @@ def detailed(
         Whether to leave out what is not known yet.
     """
     overloaded = unlimited(scorer)
-    parts = {part.name: part for part in relaxed(scorer, start, points)}
+    parts = {part.name: part for part in relaxed(scorer, start, points, pods.size)}
     loads = _Loads(scorer, overloaded, pods.most)
     found = []
     for p, one in scorer.scores:

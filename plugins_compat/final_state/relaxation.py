@@ -8,6 +8,7 @@ import numpy as np
 
 from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.problem import POINTS, Part, Placement
+from stowplan.plugins_compat.final_state.affinity_floor import points_missed
 from stowplan.plugins_compat.final_state.plugin_scores import (
     AffinityScores,
     BalancedScores,
@@ -23,7 +24,7 @@ from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec
 from stowplan.plugins_compat.plugins.retired.node_resources_least_allocated import NodeResourcesLeastAllocated
 
 
-def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int]) -> Sequence[Part]:
+def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int], size: Ints) -> Sequence[Part]:
     """Return, for each plugin, what no legal placement costs less; see `Part`.
 
     Parameters
@@ -32,6 +33,8 @@ def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int
         At ``start``; pods are taken off.
     points
         Cost of a point of each plugin that counts.
+    size
+        ``[c]`` pods of each class, placed or not.
     """
     overloaded = unlimited(scorer)
     scorer.go_to(Placement.of(()))
@@ -40,7 +43,7 @@ def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int
         if scorer.names[p] not in points:
             continue
         weight = points[scorer.names[p]] / scorer.unit
-        table, crowding, held = _missed(scorer, one, overloaded, start)
+        table, crowding, held = _missed(scorer, one, overloaded, start, size)
         found.append(
             Part(
                 scorer.names[p],
@@ -64,7 +67,9 @@ Missed = tuple[Floats, Floats | None, Floats | None]
 """``table``, ``crowding`` and ``held`` of a `Part`, unweighted."""
 
 
-def _missed(scorer: FinalStateScorer, one: OnNode | OverFeasible, overloaded: Bools, start: Placement) -> Missed:
+def _missed(
+    scorer: FinalStateScorer, one: OnNode | OverFeasible, overloaded: Bools, start: Placement, size: Ints
+) -> Missed:
     shape = (len(scorer.kinds), scorer.framework.state.size)
     none = np.zeros(shape)
     match one:
@@ -80,7 +85,7 @@ def _missed(scorer: FinalStateScorer, one: OnNode | OverFeasible, overloaded: Bo
         case ScaledScores():
             return np.array([_scaled(one, c, scorer.feasibility.allowed(c)) for c in range(shape[0])]), None, None
         case AffinityScores():
-            return none + _alone(scorer, one)[:, None] * POINTS, None, None
+            return points_missed(scorer, one, size, start), None, None
         case ByFramework() if type(one.plugin) is NodeResourcesLeastAllocated and scorer.unit == 1:
             return _least_of_all(scorer, one.plugin, overloaded)
         case _:
@@ -99,21 +104,6 @@ def _scaled(one: ScaledScores, c: int, allowed: Bools) -> Floats:
         missed: Floats = (raw * POINTS // max(highest, 1)).clip(0, POINTS).astype(np.float64)
         return missed
     return np.where((raw > 0) | (not raw.any()), 0.0, float(POINTS))
-
-
-def _alone(scorer: FinalStateScorer, one: AffinityScores) -> Bools:
-    """``[c]`` whether there is no other pod at all that a term about the pod counts: then all nodes are alike.
-
-    Only the pods that can be placed and those that stay count.
-    """
-    counting = scorer.classes_counted()
-    alone = np.zeros(len(scorer.kinds), dtype=np.bool_)
-    for c in range(len(scorer.kinds)):
-        terms = list(one.counts(c))
-        # Not even pods of its own class count: several of them may be placed.
-        if terms:
-            alone[c] = not any(counting.get(id(counts)) or counts.per_node.any() for counts in terms)
-    return alone
 
 
 def _crowded(scorer: FinalStateScorer, one: FitScores, overloaded: Bools) -> Missed:
