@@ -24,6 +24,9 @@ import numpy as np
 from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.optimizer.highs import limit_time, linear_program
 
+UNFINISHED = {highspy.HighsModelStatus.kUnknown, highspy.HighsModelStatus.kSolveError}
+"""How a run ends that says nothing of the program."""
+
 COST = 1000.0
 """What the incumbent costs in the program."""
 
@@ -121,6 +124,10 @@ class PatternMaster:
         low, high = (np.concatenate([np.asarray(part, dtype=np.float64) for part in parts]) for parts in (lower, upper))
         self._lp = lp = linear_program()
         lp.setOptionValue("presolve", "off")
+        if loads:
+            # Curves make the simplex method slow, and its multipliers jump; those of an interior point lead on faster.
+            lp.setOptionValue("solver", "ipm")
+            lp.setOptionValue("run_crossover", "off")
         lp.setOptionValue("simplex_strategy", 4)  # new columns leave the last basis primal feasible
         empty = np.zeros(0, dtype=np.int32)
         lp.addRows(len(low), low, high, 0, empty, empty, np.zeros(0))
@@ -171,6 +178,10 @@ class PatternMaster:
         lp = self._lp
         limit_time(lp, seconds)
         lp.run()
+        if lp.getModelStatus() in UNFINISHED:
+            # An interior point method may stall; the simplex method does not, and it goes on from here.
+            lp.setOptionValue("solver", "simplex")
+            lp.run()
         if lp.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         dual = np.asarray(lp.getSolution().row_dual) / self._cost
