@@ -68,6 +68,8 @@ class Part:
         ``[c]`` cost of a pod without a node.
     crowding, held
         ``[c, n]`` and ``[n]``, where pods on a node cost each other something.
+    resting
+        ``[c]`` what a class costs beside all that if none of its pods moves, where few may.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Part:
     missing: Floats
     crowding: Floats | None = None
     held: Floats | None = None
+    resting: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,13 +166,15 @@ class FinalCost(Protocol):
     def tables(self) -> ScoreTables | None:
         """Return what the cost is made of as plain numbers, or ``None`` if plugins must be asked."""
 
-    def relaxation(self, start: Placement) -> Sequence[Part]:
+    def relaxation(self, start: Placement, limit: int | None = None) -> Sequence[Part]:
         """Return what each plugin costs at least.
 
         Parameters
         ----------
         start
             Where pods are at the start: a node that it overloads may stay so.
+        limit
+            How many pods may move, if that is limited.
         """
 
     def details(

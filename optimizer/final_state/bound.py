@@ -67,6 +67,7 @@ class FinalStateBound:
         self.table, self._missing, self._move = costs.table, costs.missing, costs.move
         self._crowding = sum((p.crowding for p in parts if p.crowding is not None), np.zeros((classes, nodes)))
         self._held = sum((p.held for p in parts if p.held is not None), np.zeros(nodes))
+        self._resting = sum((p.resting for p in parts if p.resting is not None), np.zeros(classes))
         # What is of no use here counts as 0, which no term is below.
         self._tangents = [Tangents.of(weight, term, incumbent) for weight, term in convex_curves(tier)]
         now = incumbent.table(classes, nodes)
@@ -79,7 +80,7 @@ class FinalStateBound:
         self._now = now
         self._price = self._worth()
         self._prices_of_room = np.zeros_like(self._free)
-        self._price_of_moves = 0.0
+        self._price_of_moves, self._saved = 0.0, np.zeros(classes)
         self._best, self._kept = -math.inf, self._multipliers()
         self._begin(now)
 
@@ -111,7 +112,16 @@ class FinalStateBound:
         ]
         kept = None if self._limit is None else float(self._start.sum() - self._limit)
         self._master = PatternMaster(
-            problem.size, problem.optional, self._missing, self._demands, self._free, loads, kept, float(self._value)
+            problem.size,
+            problem.optional,
+            self._missing,
+            self._demands,
+            self._free,
+            loads,
+            kept,
+            float(self._value),
+            self._resting,
+            self._start.sum(axis=1),
         )
         self._add(now)
         for t, tangents in enumerate(self._tangents):
@@ -165,6 +175,7 @@ class FinalStateBound:
         """
         self._take(self._evaluate()[0])
         self._scale_prices(deadline)
+        self._price_rest()
         if self._tangents and not deadline.stop.is_set():
             for tangents in self._tangents:
                 tangents.slope = self._clipped(tangents, np.zeros_like(tangents.slope))
@@ -196,6 +207,16 @@ class FinalStateBound:
             self._set(self._kept)
         else:
             self._price = share * prices
+
+    def _price_rest(self) -> None:
+        """Price moves at what one saves of the cost of resting, where that proves more: all that few moves leave."""
+        if self._limit is None or not self._resting.any():
+            return
+        spared = np.sort(self._resting)[::-1]
+        self._price_of_moves = float(spared[min(self._limit, len(spared) - 1)])
+        self._saved = self._resting.copy()
+        if not self._take(self._evaluate()[0]):
+            self._set(self._kept)
 
     def _take(self, dual: float) -> bool:
         """Keep the multipliers if their bound is the best so far; return whether it is."""
@@ -262,7 +283,7 @@ class FinalStateBound:
         cost = (self.table * chosen).sum(axis=0) - self._move @ stay
         cost += pods * (self._held + (self._crowding * chosen).sum(axis=0))
         for n in np.flatnonzero(pods).tolist():
-            new |= self._master.add_pattern(n, np.ascontiguousarray(chosen[:, n]), cost[n], int(stay[:, n].sum()))
+            new |= self._master.add_pattern(n, np.ascontiguousarray(chosen[:, n]), cost[n], stay[:, n])
         for t, tangents in enumerate(self._tangents):
             point, lowest = tangents.values()
             new |= self._add_loads(t, point, lowest + tangents.slope * point)
@@ -277,10 +298,13 @@ class FinalStateBound:
 
     def _multipliers(self) -> Multipliers:
         slopes = tuple(t.slope.copy() for t in self._tangents)
-        return Multipliers(self._price.copy(), self._prices_of_room.copy(), self._price_of_moves, slopes)
+        return Multipliers(
+            self._price.copy(), self._prices_of_room.copy(), self._price_of_moves, slopes, self._saved.copy()
+        )
 
     def _set(self, point: Multipliers) -> None:
         self._price, self._prices_of_room, self._price_of_moves = point.price.copy(), point.room.copy(), point.moves
+        self._saved = np.minimum(point.resting, self._resting)
         for tangents, slope in zip(self._tangents, point.slopes, strict=True):
             tangents.slope = self._clipped(tangents, slope)
 
@@ -289,8 +313,11 @@ class FinalStateBound:
         problem = self._problem
         classes, nodes = problem.shape
         move = self._move + self._price_of_moves
+        # Where a move saved more than it costs, pods would leave their node for itself.
+        saved = np.minimum(self._saved, move)
+        move = move - saved
         cost = self.table - self._price[:, None] + self._demands.T @ self._prices_of_room
-        constant = float((self._start * move[:, None]).sum() - (self._prices_of_room * self._free).sum())
+        constant = float((self._start * move[:, None]).sum() - (self._prices_of_room * self._free).sum() + saved.sum())
         if self._limit is not None:
             constant -= self._price_of_moves * self._limit
         for tangents in self._tangents:
@@ -348,8 +375,9 @@ class FinalStateBound:
         lacking = problem.size - without - chosen.sum(axis=1)
         over = self._demands @ chosen - self._free
         over[(over < 0) & (self._prices_of_room <= 0)] = 0.0
-        left = float(np.maximum(0, self._start - chosen).sum())
-        beyond = left - self._limit if self._limit is not None else 0.0
+        left = np.maximum(0, self._start - chosen).sum(axis=1)
+        resting = np.where(self._resting > 0, 1.0 - left, 0.0)
+        beyond = float(left.sum() - self._limit) if self._limit is not None else 0.0
         if beyond < 0 and self._price_of_moves <= 0:
             beyond = 0.0
         # Multipliers have units of their own; each group is scaled to what its constraint amounts to.
@@ -362,13 +390,16 @@ class FinalStateBound:
             bend = np.where(tangents.term.curve >= 0, load - point, 0.0)
             size = max(1.0, float(np.abs(tangents.term.held).max(initial=1.0)), float(load.max(initial=1.0)))
             bends.append((bend, size))
+        resting[(resting < 0) & (self._saved <= 0) | (resting > 0) & (self._saved >= self._resting)] = 0.0
         norm = float((lacking**2).sum() + (scaled**2).sum() + beyond**2 + sum((b / s) @ (b / s) for b, s in bends))
+        norm += float((resting**2).sum())
         if norm <= 0:
             return
         length = factor * max(self._value - dual, 1e-6 * abs(self._value)) / norm
         self._price = self._price + length * lacking
         self._prices_of_room = np.maximum(0.0, self._prices_of_room + length * scaled / unit)
         self._price_of_moves = max(0.0, self._price_of_moves + length * beyond)
+        self._saved = np.clip(self._saved + length * resting, 0.0, self._resting)
         for tangents, (bend, size) in zip(self._tangents, bends, strict=True):
             tangents.slope = self._clipped(tangents, tangents.slope + length * bend / size**2)
 

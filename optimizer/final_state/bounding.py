@@ -73,7 +73,7 @@ class Question:
     @property
     def parts(self) -> Sequence[Part]:
         """What each plugin costs at least."""
-        return self.final.relaxation(self.problem.start)
+        return self.final.relaxation(self.problem.start, self.problem.move_limit)
 
 
 @dataclass(frozen=True, slots=True)

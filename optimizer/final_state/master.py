@@ -1,12 +1,13 @@
 """The restricted master of the Lagrangian dual: a linear program over patterns, the pods of a node, found so far.
 
-    min Σ_j cost_j·x_j + Σ_c missing_c·u_c + Σ_i value_i·z_i
+    min Σ_j cost_j·x_j + Σ_c missing_c·u_c + Σ_i value_i·z_i + Σ_c resting_c·r_c
     Σ_j y_j[c]·x_j + u_c = size_c                              for every class           (price)
     Σ_{j of n} demand_r·y_j·x_j ≤ free_{r,n}                   for every capacity        (minus the price of room)
     −Σ_j stay_j·x_j ≤ limit − Σ start                          if moves are limited      (minus the price of moves)
     Σ_{j of n} demand_t·y_j·x_j − Σ_{i of t,n} load_i·z_i = −held_{t,n}
                                                                for every curve of loads  (minus the slope)
-    Σ_{j of n} x_j ≤ 1        Σ_{i of t,n} z_i = 1
+    r_c − Σ_j stay_j[c]·x_j ≥ 1 − start_c                      for classes with a cost of resting
+    Σ_{j of n} x_j ≤ 1        Σ_{i of t,n} z_i = 1        0 ≤ r_c ≤ 1
 
 Loads of a curve are generated like patterns: a convex curve is the hull of its points. Costs are in shares of the
 incumbent's, and each row in shares of its largest amount, so that the program is well scaled; no bound rests on its
@@ -45,12 +46,15 @@ class Multipliers:
         What a move costs beside its own cost.
     slopes
         ``[t][n]`` slopes of the tangents of curves.
+    resting
+        ``[c]`` what a move of each class saves of its cost of resting.
     """
 
     price: Floats
     room: Floats
     moves: float
     slopes: tuple[Floats, ...]
+    resting: Floats
 
     def toward(self, other: Multipliers, share: float) -> Multipliers:
         """Return the point a share of the way to another."""
@@ -60,6 +64,7 @@ class Multipliers:
             near * self.room + share * other.room,
             near * self.moves + share * other.moves,
             tuple(near * a + share * b for a, b in zip(self.slopes, other.slopes, strict=True)),
+            near * self.resting + share * other.resting,
         )
 
 
@@ -87,6 +92,8 @@ class PatternMaster:
         How many pods must stay at least, if moves are limited.
     value
         Cost of the incumbent.
+    resting, start
+        ``[c]`` what a class costs if none of its pods moves, 0 for no such cost, and its pods on nodes at the start.
     """
 
     def __init__(
@@ -99,6 +106,8 @@ class PatternMaster:
         loads: Sequence[Load],
         kept: float | None,
         value: float,
+        resting: Floats,
+        start: Ints,
     ) -> None:
         self._demands, self._loads = demands, loads
         self._classes, self._nodes = len(size), free.shape[1]
@@ -107,20 +116,25 @@ class PatternMaster:
         self._reach = [max(1.0, float(np.abs(load.held).max(initial=1.0)), float(load.demand.max())) for load in loads]
         self._known: set[tuple[int, bytes]] = set()
         rows, curves = len(free), len(loads)
-        # Rows in this order: classes, capacities by node, moves, curves by node, one pattern each, one load each.
+        # Rows: classes, capacities by node, moves, curves by node, one pattern each, one load each, classes at rest.
         self._room = self._classes
         self._moves = self._room + rows * self._nodes
         self._curve = self._moves + 1
         self._pattern = self._curve + curves * self._nodes
         self._point = self._pattern + self._nodes
+        self._rest = self._point + curves * self._nodes
+        self._resting = np.flatnonzero(resting)
+        self._row_at_rest = np.full(self._classes, -1, dtype=np.int64)
+        self._row_at_rest[self._resting] = self._rest + np.arange(len(self._resting))
         without = -highspy.kHighsInf
         held = np.array([-load.held / reach for load, reach in zip(loads, self._reach, strict=True)]).reshape(-1)
         held = np.where(self._here(), held, 0.0)
         room = (free / self._unit[:, None]).reshape(-1)
         most_gone = highspy.kHighsInf if kept is None else -kept
         one = np.ones(self._nodes)
-        lower = [size, np.full(len(room), without), [without], held, np.full(self._nodes, without), self._here()]
-        upper = [size, room, [most_gone], held, one, self._here()]
+        few, never = np.full(self._nodes, without), np.full(len(self._resting), highspy.kHighsInf)
+        lower = [size, np.full(len(room), without), [without], held, few, self._here(), 1.0 - start[self._resting]]
+        upper = [size, room, [most_gone], held, one, self._here(), never]
         low, high = (np.concatenate([np.asarray(part, dtype=np.float64) for part in parts]) for parts in (lower, upper))
         self._lp = lp = linear_program()
         lp.setOptionValue("presolve", "off")
@@ -133,13 +147,16 @@ class PatternMaster:
         lp.addRows(len(low), low, high, 0, empty, empty, np.zeros(0))
         for c in np.flatnonzero(optional).tolist():
             lp.addCol(missing[c] * self._cost, 0.0, float(optional[c]), 1, np.array([c], dtype=np.int32), np.ones(1))
+        for c in self._resting.tolist():
+            row = np.array([self._row_at_rest[c]], dtype=np.int32)
+            lp.addCol(resting[c] * self._cost, 0.0, 1.0, 1, row, np.ones(1))
 
     def _here(self) -> Bools:
         """``[t·n]`` the nodes with each curve."""
         return np.array([load.here for load in self._loads], dtype=np.bool_).reshape(-1)
 
-    def add_pattern(self, node: int, pods: Ints, cost: float, stay: int) -> bool:
-        """Add the pods ``[c]`` of a node, ``stay`` of which start there; return whether they are new."""
+    def add_pattern(self, node: int, pods: Ints, cost: float, stay: Ints) -> bool:
+        """Add the pods ``[c]`` of a node, ``stay[c]`` of which start there; return whether they are new."""
         key = (node, pods.tobytes())
         if key in self._known or not pods.any():
             return False
@@ -154,8 +171,10 @@ class PatternMaster:
         )
         used, bent = np.flatnonzero(room), np.flatnonzero(load)
         index = [cls, self._room + used * self._nodes + node, [self._moves], self._curve + bent * self._nodes + node]
-        amount = [pods[cls], room[used], [-stay], load[bent], [1.0]]
-        self._add(cost, [*index, [self._pattern + node]], amount)
+        amount = [pods[cls], room[used], [-stay.sum()], load[bent], [1.0]]
+        resting = self._resting[stay[self._resting] > 0]
+        index += [[self._pattern + node], self._row_at_rest[resting]]
+        self._add(cost, index, [*amount, -stay[resting]])
         return True
 
     def add_load(self, curve: int, node: int, load: float, cost: float) -> bool:
@@ -187,9 +206,12 @@ class PatternMaster:
         dual = np.asarray(lp.getSolution().row_dual) / self._cost
         room = -dual[self._room : self._moves].reshape(-1, self._nodes) / self._unit[:, None]
         slopes = -dual[self._curve : self._pattern].reshape(-1, self._nodes)
+        resting = np.zeros(self._classes)
+        resting[self._resting] = np.maximum(0.0, dual[self._rest :])
         return Multipliers(
             dual[: self._classes],
             np.maximum(0.0, room),
             max(0.0, -float(dual[self._moves])),
             tuple(slope / reach for slope, reach in zip(slopes, self._reach, strict=True)),
+            resting,
         )

@@ -148,9 +148,9 @@ class PricedFinalState:
         """Return what the score is made of, if all plugins are known well enough."""
         return score_tables(self.final_state.fresh(Placement.of(())), self.points, self.size)
 
-    def relaxation(self, start: Placement) -> Sequence[Part]:
-        """Return what the points missed cost at least, by plugin."""
-        return relaxed(self.final_state.fresh(start), start, self.points, self.size)
+    def relaxation(self, start: Placement, limit: int | None = None) -> Sequence[Part]:
+        """Return what the points missed cost at least, by plugin, where so many pods may move."""
+        return relaxed(self.final_state.fresh(start), start, self.points, self.size, limit)
 
     def details(
         self, start: Placement, upper: Ints, waiting: Ints, enough: Callable[[], bool] = lambda: False

@@ -290,6 +290,26 @@ class AffinityScores(ClassByClass):
 
     def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
         """Sum, and scale between the lowest and the highest feasible node, dividing first as upstream does."""
+        raw = self._raw(c, nodes)
+        far = np.iinfo(np.int64).max
+        lowest = np.where(feasible, raw, far).min(axis=1, initial=far)[:, None]
+        highest = np.where(feasible, raw, -far).max(axis=1, initial=-far)[:, None]
+        points: Ints = np.where(feasible, _between(raw, lowest, highest), 0)
+        return points
+
+    def at_most(self, c: int, nodes: Ints, feasible: Bools, allowed: Bools, filled: int) -> Ints:
+        """Scale between the lowest node that may be feasible and the highest that is left."""
+        raw, own = self._raw(c, nodes), (np.arange(len(nodes)), nodes)
+        far = np.iinfo(np.int64).max
+        lowest = np.minimum(np.where(allowed, raw, far).min(axis=1, initial=far), raw[own])
+        others = feasible.copy()
+        others[own] = False
+        order = -np.sort(np.where(others, -raw, far), axis=1)
+        left = order[:, filled] if filled < order.shape[1] else np.full(len(nodes), -far)
+        return _between(raw[own], lowest, np.maximum(left, raw[own]))
+
+    def _raw(self, c: int, nodes: Ints) -> Ints:
+        """``[k, n]`` what nodes are worth to a pod that is taken off ``nodes[k]``."""
         raw = np.zeros((len(nodes), self._state.size), dtype=np.int64)
         for counts, topology, weight in self._each[c]:
             if not topology.size:
@@ -299,13 +319,7 @@ class AffinityScores(ClassByClass):
             if own := self._state.amount(counts, self._kinds[c]):
                 home = domain[nodes]
                 raw -= ((domain == home[:, None]) & (home >= 0)[:, None]) * (own * weight)
-        far = np.iinfo(np.int64).max
-        lowest = np.where(feasible, raw, far).min(axis=1, initial=far)[:, None]
-        highest = np.where(feasible, raw, -far).max(axis=1, initial=-far)[:, None]
-        span = np.where(highest > lowest, highest - lowest, 1)
-        scaled = float(POINTS) * ((raw - lowest).astype(np.float64) / span.astype(np.float64))
-        points: Ints = np.where(feasible & (highest > lowest), scaled, 0.0).astype(np.int64)
-        return points
+        return raw
 
     def worths(self, c: int) -> Sequence[tuple[DomainCounts, Topology, int]]:
         """Return what is counted for a class, by which domains, and what each of it is worth."""
@@ -322,6 +336,14 @@ class AffinityScores(ClassByClass):
     def flat(self, c: int) -> bool:
         """Whether all nodes are alike."""
         return not self._each[c]
+
+
+def _between(raw: Ints, lowest: Ints, highest: Ints) -> Ints:
+    """Scale between two values, dividing first; nothing where they are the same."""
+    span = np.where(highest > lowest, highest - lowest, 1)
+    scaled = float(POINTS) * ((raw - lowest).astype(np.float64) / span.astype(np.float64))
+    points: Ints = np.where(highest > lowest, scaled, 0.0).astype(np.int64)
+    return points
 
 
 class ByFramework(ClassByClass):

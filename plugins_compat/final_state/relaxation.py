@@ -9,6 +9,7 @@ import numpy as np
 from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.problem import POINTS, Part, Placement
 from stowplan.plugins_compat.final_state.affinity_floor import points_missed
+from stowplan.plugins_compat.final_state.at_rest import missed_at_rest
 from stowplan.plugins_compat.final_state.plugin_scores import (
     AffinityScores,
     BalancedScores,
@@ -20,11 +21,14 @@ from stowplan.plugins_compat.final_state.plugin_scores import (
     ScaledScores,
 )
 from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
+from stowplan.plugins_compat.final_state.spread_scores import SpreadScores
 from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec
 from stowplan.plugins_compat.plugins.retired.node_resources_least_allocated import NodeResourcesLeastAllocated
 
 
-def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int], size: Ints) -> Sequence[Part]:
+def relaxed(
+    scorer: FinalStateScorer, start: Placement, points: Mapping[str, int], size: Ints, limit: int | None = None
+) -> Sequence[Part]:
     """Return, for each plugin, what no legal placement costs less; see `Part`.
 
     Parameters
@@ -35,8 +39,15 @@ def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int
         Cost of a point of each plugin that counts.
     size
         ``[c]`` pods of each class, placed or not.
+    limit
+        How many pods may move, if that is limited.
     """
-    overloaded = unlimited(scorer)
+    overloaded, today = unlimited(scorer), start.table(len(scorer.kinds), scorer.framework.state.size)
+    at_rest = {}
+    if limit is not None:
+        for p, one in scorer.scores:
+            if isinstance(one, SpreadScores | AffinityScores):
+                at_rest[p] = missed_at_rest(scorer, one, start, size - today.sum(axis=1), limit)
     scorer.go_to(Placement.of(()))
     found = []
     for p, one in scorer.scores:
@@ -51,6 +62,7 @@ def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int
                 (scorer.most[:, p] * weight).astype(np.float64),
                 None if crowding is None else crowding * weight,
                 None if held is None else held * weight,
+                np.maximum(0.0, at_rest[p] - (table * today).sum(axis=1)) * weight if p in at_rest else None,
             )
         )
     return found

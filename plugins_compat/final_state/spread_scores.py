@@ -16,6 +16,9 @@ from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.plugins.pod_topology_spread import PodTopologySpread, SoftConstraint
 
+FAR = np.int64(1 << 40)
+"""More than any count weighs."""
+
 MOST_LISTED = 64
 """Domains up to which a table of nodes and domains is made."""
 
@@ -74,13 +77,20 @@ class SpreadScores:
                 rows = np.flatnonzero(within[position] >= 0)
                 raw[rows] += self._worth(group, within[position[rows]], nodes[rows], candidates[rows])
         raw[ignored] = 0.0
-        whole = np.trunc(raw)
-        return (whole + (raw - whole >= 0.5)).astype(np.int64), candidates, ignored
+        return _half_up(raw), candidates, ignored
 
     def _worth(
         self, group: Sequence[tuple[int, int, SoftConstraint]], member: Ints, nodes: Ints, candidates: Bools
     ) -> Floats:
         """``[k, n]`` what constraints of one topology are worth, the pod of ``group[member[k]]`` taken off its node."""
+        domain = group[0][2].constraint.topology.domain
+        counted = self._counted(group, member, nodes)
+        weight = self._logarithms[self._sizes(group, member, candidates)]
+        skew = np.array([float(soft.constraint.max_skew - 1) for _, _, soft in group])[member]
+        return np.where(domain >= 0, counted * weight[:, None] + skew[:, None], 0.0)
+
+    def _counted(self, group: Sequence[tuple[int, int, SoftConstraint]], member: Ints, nodes: Ints) -> Ints:
+        """``[k, n]`` the pods that count for each node, the pod of ``group[member[k]]`` taken off its own."""
         first = group[0][2].constraint
         domain = first.topology.domain
         amounts = [[self._state.amount(counts, self._kinds[c]) for counts in soft.counts] for _, c, soft in group]
@@ -96,9 +106,8 @@ class SpreadScores:
             home = domain[nodes]
             together = (domain == home[:, None]) & (home >= 0)[:, None]
             counted -= np.where(together, own[member, nodes][:, None], 0)
-        weight = self._logarithms[self._sizes(group, member, candidates)]
-        skew = np.array([float(soft.constraint.max_skew - 1) for _, _, soft in group])[member]
-        return np.where(domain >= 0, counted * weight[:, None] + skew[:, None], 0.0)
+        found: Ints = counted
+        return found
 
     def _sizes(self, group: Sequence[tuple[int, int, SoftConstraint]], member: Ints, candidates: Bools) -> Ints:
         """``[k]`` number of domains of the candidates; a missing label is a domain too."""
@@ -115,6 +124,45 @@ class SpreadScores:
                 table = self._tables[id(topology)] = listed.astype(np.float32)
             sizes = (candidates.astype(np.float32) @ table > 0).sum(axis=1)
         return np.where(np.array([soft.repeated for _, _, soft in group])[member], 0, sizes)
+
+    def at_most(self, c: int, nodes: Ints, feasible: Bools, allowed: Bools, filled: int) -> Ints:
+        """Bound the number of candidates, and so what counts weigh, from both sides; the lowest ones are filled."""
+        state, alone = self._state, np.zeros(len(nodes), dtype=np.int64)
+        lacking = np.zeros(state.size, dtype=np.bool_)
+        if self._complete[c]:
+            for soft in self._soft[c]:
+                lacking |= soft.constraint.topology.domain < 0
+        low, high = np.zeros(feasible.shape), np.zeros(feasible.shape)
+        for soft in self._soft[c]:
+            for group in _by_topology([(0, c, soft)]):
+                domain = soft.constraint.topology.domain
+                counted, skew = self._counted(group, alone, nodes), float(soft.constraint.max_skew - 1)
+                for k, row in enumerate(feasible & ~lacking):
+                    fewest, most = self._range(soft, row, allowed & ~lacking, filled)
+                    low[k] += np.where(domain >= 0, counted[k] * self._logarithms[fewest] + skew, 0.0)
+                    high[k] += np.where(domain >= 0, counted[k] * self._logarithms[most] + skew, 0.0)
+        own = np.arange(len(nodes)), nodes
+        lowest, above = _half_up(low)[own], _half_up(high)
+        others = feasible & ~lacking
+        others[own] = False
+        order = np.sort(np.where(others, above, FAR), axis=1)
+        left = order[:, filled] if filled < order.shape[1] else np.full(len(nodes), FAR)
+        highest = np.maximum(np.where(allowed & ~lacking, above, 0).max(axis=1, initial=0), above[own])
+        points = np.where(
+            highest > 0, POINTS * (highest + np.minimum(0, left - lowest)) // np.maximum(highest, 1), POINTS
+        )
+        return np.where(lacking[nodes], 0, points)
+
+    def _range(self, soft: SoftConstraint, candidates: Bools, allowed: Bools, filled: int) -> tuple[int, int]:
+        """Return the least and the highest number of domains if so many candidates are filled, and others not."""
+        if soft.constraint.key == HOSTNAME:
+            return max(1, int(candidates.sum()) - filled), int((allowed | candidates).sum())
+        if soft.repeated:
+            return 0, 0
+        domain = soft.constraint.topology.domain
+        sizes = np.sort(np.unique(domain[candidates], return_counts=True)[1])
+        emptied = int(np.searchsorted(np.cumsum(sizes), filled, side="right"))
+        return max(1, len(sizes) - emptied), len(np.unique(domain[allowed | candidates]))
 
     def preferred(self, c: int) -> Sequence[SoftConstraint]:
         """Return the constraints of a class."""
@@ -164,6 +212,13 @@ def _ends(rounded: Ints, candidates: Bools) -> tuple[Ints, Ints]:
     highest = np.where(candidates, rounded, 0).max(axis=1, initial=0)
     lowest = np.where(candidates, rounded, far).min(axis=1, initial=far)
     return highest, lowest
+
+
+def _half_up(raw: Floats) -> Ints:
+    """Round as upstream does."""
+    whole = np.trunc(raw)
+    rounded: Ints = (whole + (raw - whole >= 0.5)).astype(np.int64)
+    return rounded
 
 
 def _turned(rounded: Ints, highest: Ints, lowest: Ints) -> Ints:

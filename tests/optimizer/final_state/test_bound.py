@@ -6,9 +6,12 @@ import random
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
+from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.problem import Part, Placement, Problem
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
@@ -17,8 +20,12 @@ from stowplan.optimizer.final_state.bound import FinalStateBound, whole
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.split_bound import split_bound, splits
 from stowplan.plugins_compat.release import K5, K20, Release
+from stowplan.settings.problem import make_problem
+from tests.plugins_compat.final_state.test_affinity_floor import random_workload
+from tests.plugins_compat.final_state.test_scorer import random_attraction
 from tests.support.brute_force import legal_values, placements
 from tests.support.cases import cases, count
+from tests.support.choices import drawn
 from tests.support.random_clusters import Setup, clusters, setups
 
 WORK = Deadline(2, deterministic=True)
@@ -78,6 +85,68 @@ def test_no_legal_placement_is_below_the_bound_of_loads_and_score_each_by_itself
     count("near", bound > 0.7 * least[tier] > 0)
 
 
+@cases(
+    40,
+    at_least={"at rest": 3},
+    cluster=st.one_of(drawn(random_attraction), drawn(random_workload), drawn(random_workload), clusters()),
+    setup=setups("kube"),
+    limit=st.sampled_from([1, 1, 2]),
+)
+def test_few_moves_leave_most_classes_at_rest(cluster: Snapshot, setup: Setup, limit: int) -> None:
+    problem = replace(setup, max_moves=limit).compile(cluster).problem
+    tier, evaluator = problem.tiers[-1], Evaluator(problem)
+    assert tier.final is not None
+    parts = tier.final.relaxation(problem.start, limit)
+    seen = [(placement, evaluator.evaluate(placement)) for placement in placements(problem)]
+    legal = [(placement, found.values[-1]) for placement, found in seen if found.legal]
+    random.Random(0).shuffle(legal)
+    for placement, _ in [(problem.start, 0), *legal[:TRIED]]:
+        missed = tier.final.parts(placement)
+        for part in parts:
+            said = lowest(part, problem, placement)
+            assert missed[part.name] >= said - 1e-6 * max(1.0, said), part.name
+    count("at rest", any(part.resting is not None and bool(part.resting.any()) for part in parts))
+    if legal:
+        value, upper = evaluator.evaluate(problem.start).values[-1], upper_bounds(problem)
+        bounds = [
+            FinalStateBound(problem, tier, known, upper, problem.start, value, FinalStateParameters()).solve(WORK)
+            for known in (parts, tier.final.relaxation(problem.start))
+        ]
+        assert whole(bounds[0], value, 1) <= min(found for _, found in legal)
+        assert bounds[0] >= 0.98 * bounds[1]
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+@pytest.mark.parametrize("seed", range(2))
+def test_few_moves_in_a_cluster_of_workloads(seed: int, limit: int) -> None:
+    problem = make_problem(
+        synthetic_snapshot(20, 130, seed, fill=0.5), Settings(objective="kube", max_moves=limit)
+    ).problem
+    tier, evaluator, rng = problem.tiers[-1], Evaluator(problem), random.Random(seed)
+    assert tier.final is not None
+    parts = tier.final.relaxation(problem.start, limit)
+    upper, tried = upper_bounds(problem), 0
+    for _ in range(80):
+        table = problem.start.table(*problem.shape)
+        for _ in range(limit):
+            c, n = rng.choice(np.argwhere(table).tolist())
+            table[c, n] -= 1
+            table[c, rng.choice(np.flatnonzero(upper[c]).tolist())] += 1
+        placement = Placement.of((c, n, int(table[c, n])) for c, n in np.argwhere(table).tolist())
+        if evaluator.evaluate(placement).legal:
+            tried += 1
+            missed = tier.final.parts(placement)
+            for part in parts:
+                assert missed[part.name] >= lowest(part, problem, placement) - 1e-3, part.name
+    assert tried > 20
+    value = evaluator.evaluate(problem.start).values[-1]
+    with_rest, without = (
+        FinalStateBound(problem, tier, known, upper, problem.start, value, FinalStateParameters()).solve(WORK)
+        for known in (parts, tier.final.relaxation(problem.start))
+    )
+    assert without * (1.02 if limit == 1 else 1.0) < with_rest <= value
+
+
 @cases(15, at_least={"met": 7}, cluster=clusters(), setup=setups("kube"))
 def test_every_plugin_misses_what_its_relaxation_says(cluster: Snapshot, setup: Setup) -> None:
     problem = setup.compile(cluster).problem
@@ -134,4 +203,6 @@ def lowest(part: Part, problem: Problem, placement: Placement) -> float:
     total = float((part.table * y).sum() + (part.missing * (problem.size - y.sum(axis=1))).sum())
     if part.crowding is not None and part.held is not None:
         total += float(np.sum(y.sum(axis=0) * (part.held + (part.crowding * y).sum(axis=0))))
+    if part.resting is not None:
+        total += float(part.resting[(y >= problem.start.table(*problem.shape)).all(axis=1)].sum())
     return total

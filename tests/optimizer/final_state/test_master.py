@@ -17,6 +17,7 @@ from stowplan.optimizer.final_state.master import Load, PatternMaster
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.settings.problem import make_problem
 
+NONE = np.zeros(1, dtype=np.int64)
 SUBGRADIENT = replace(FinalStateParameters(), largest_program=0)
 
 
@@ -40,12 +41,21 @@ def test_duals_of_two_nodes_and_a_curve() -> None:
     """Two pods of one class; both on the first node cost 6, one on each node 2 and 3, a unit of the second's load 1."""
     load = Load(np.ones(1), np.zeros(2), np.array([False, True]))
     master = PatternMaster(
-        np.array([2]), np.array([0]), np.zeros(1), np.ones((1, 1)), np.array([[2.0, 2.0]]), [load], None, 6.0
+        np.array([2]),
+        np.array([0]),
+        np.zeros(1),
+        np.ones((1, 1)),
+        np.array([[2.0, 2.0]]),
+        [load],
+        None,
+        6.0,
+        np.zeros(1),
+        np.zeros(1),
     )
-    assert master.add_pattern(0, np.array([2]), 6.0, 0)
-    assert not master.add_pattern(0, np.array([2]), 6.0, 0)
-    assert master.add_pattern(0, np.array([1]), 2.0, 0)
-    assert master.add_pattern(1, np.array([1]), 3.0, 0)
+    assert master.add_pattern(0, np.array([2]), 6.0, NONE)
+    assert not master.add_pattern(0, np.array([2]), 6.0, NONE)
+    assert master.add_pattern(0, np.array([1]), 2.0, NONE)
+    assert master.add_pattern(1, np.array([1]), 3.0, NONE)
     assert master.add_load(0, 1, 0.0, 0.0)
     assert master.add_load(0, 1, 2.0, 2.0)
     found = master.solve(None)
@@ -60,6 +70,17 @@ def test_duals_of_two_nodes_and_a_curve() -> None:
 
 
 def test_no_duals_without_a_solution() -> None:
-    master = PatternMaster(np.array([2]), np.array([0]), np.zeros(1), np.zeros((0, 1)), np.zeros((0, 2)), [], 1.0, 6.0)
-    master.add_pattern(0, np.array([1]), 6.0, 0)
+    master = PatternMaster(
+        np.array([2]),
+        np.array([0]),
+        np.zeros(1),
+        np.zeros((0, 1)),
+        np.zeros((0, 2)),
+        [],
+        1.0,
+        6.0,
+        np.zeros(1),
+        np.ones(1),
+    )
+    master.add_pattern(0, np.array([1]), 6.0, NONE)
     assert master.solve(None) is None
