@@ -304,7 +304,7 @@ class FinalStateBound:
 
     def _set(self, point: Multipliers) -> None:
         self._price, self._prices_of_room, self._price_of_moves = point.price.copy(), point.room.copy(), point.moves
-        self._saved = np.minimum(point.resting, self._resting)
+        self._saved = np.clip(point.resting, 0.0, self._resting)
         for tangents, slope in zip(self._tangents, point.slopes, strict=True):
             tangents.slope = self._clipped(tangents, slope)
 

@@ -198,7 +198,7 @@ class PatternMaster:
         limit_time(lp, seconds)
         lp.run()
         if lp.getModelStatus() in UNFINISHED:
-            # An interior point method may stall; the simplex method does not, and it goes on from here.
+            # An interior point method may stall, and would again: from here on the simplex method does it.
             lp.setOptionValue("solver", "simplex")
             lp.run()
         if lp.getModelStatus() != highspy.HighsModelStatus.kOptimal:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
+from math import comb, gcd
 
 import numpy as np
 
@@ -25,8 +26,8 @@ from stowplan.plugins_compat.plugins.pod_topology_spread import PodTopologySprea
 MOST_WAYS = 3_000
 """Ways to place the pods of a class up to which they are compared."""
 
-MOST_COMPARED = 100_000_000
-"""About how many pairs of a pod and a node are compared for all classes."""
+MOST_COMPARED, EACH_WAY = 50_000_000, 5_000
+"""Pairs of a pod and a node that are compared for all classes, and as many of them as take the time of one more way."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,18 +75,23 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Limit:
-    """A hard constraint of PodTopologySpread: ``compared`` domains, and what a pod counts for that comes."""
+    """A hard constraint of PodTopologySpread: ``compared`` domains, and what a pod counts for that comes.
+
+    Where there are fewer domains than it asks for, the least of them counts as 0.
+    """
 
     reading: _Reading
     compared: Ints
-    none: bool
+    least_is_zero: bool
     arrives: int
     max_skew: int
 
     def admits(self, pods: Ints, nodes: Ints) -> Bools:
         """``[k, n]`` the nodes that take the pod of ``nodes[k]`` again."""
         counted = self.reading.beside(pods, nodes)
-        least = counted[:, self.compared].min(axis=1) if not self.none else np.zeros(len(nodes), dtype=np.int64)
+        least = (
+            counted[:, self.compared].min(axis=1) if not self.least_is_zero else np.zeros(len(nodes), dtype=np.int64)
+        )
         skew = self.reading.read(counted) + self.arrives - least[:, None]
         found: Bools = (self.reading.at >= 0) & (skew <= self.max_skew)
         return found
@@ -93,7 +99,7 @@ class _Limit:
     @property
     def key(self) -> tuple[object, ...]:
         """What tells two constraints apart."""
-        return self.reading.key, self.compared.tobytes(), self.none, self.arrives, self.max_skew
+        return self.reading.key, self.compared.tobytes(), self.least_is_zero, self.arrives, self.max_skew
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,7 +194,7 @@ def points_missed(scorer: FinalStateScorer, one: AffinityScores, size: Ints, sta
             continue
         counted = set().union(*(counting.get(id(counts), ()) for counts in one.counts(c)))
         if not counted:
-            missed[c] = POINTS * _lowest(one, c, scorer.feasibility.allowed(c))
+            missed[c] = POINTS * _at_the_lowest(one, c, scorer.feasibility.allowed(c))
         elif counted == {c} and not scorer.feasibility.always_changes(c):
             workload = _workload(scorer, one, c, counting, today[c])
             key = (int(size[c]), *workload.key)
@@ -198,7 +204,7 @@ def points_missed(scorer: FinalStateScorer, one: AffinityScores, size: Ints, sta
     return missed
 
 
-def _lowest(one: AffinityScores, c: int, allowed: Bools) -> Bools:
+def _at_the_lowest(one: AffinityScores, c: int, allowed: Bools) -> Bools:
     """``[n]`` whether no node that is allowed is worth less, whatever pods are placed."""
     worth = np.zeros(len(allowed), dtype=np.int64)
     for counts, topology, each in one.worths(c):
@@ -229,13 +235,15 @@ def _workload(
                 if alone(counts) and len(domains):
                     at = constraint.topology.domain
                     read = reading(counts, np.where(eligible.mask, at, -1), at, constraint.topology.size)
-                    none = len(domains) < constraint.min_domains
-                    limits.append(_Limit(read, domains, none, int(constraint.counts_self), constraint.max_skew))
+                    few = len(domains) < constraint.min_domains
+                    limits.append(_Limit(read, domains, few, int(constraint.counts_self), constraint.max_skew))
         elif type(plugin) is InterPodAffinity:
             for counts, topology in plugin.required(kind)[2]:
                 if alone(counts):
                     apart.append(reading(counts, topology.domain, topology.domain, topology.size))
-    worths = [(reading(counts, t.domain, t.domain, t.size), worth) for counts, t, worth in one.worths(c)]
+    each = [(reading(counts, t.domain, t.domain, t.size), worth) for counts, t, worth in one.worths(c)]
+    unit = gcd(*(worth for _, worth in each)) or 1  # what matters is which node is worth more
+    worths = [(read, worth // unit) for read, worth in each]
     allowed = scorer.feasibility.allowed(c)
     return _Workload(allowed, allowed | today, worths, limits, apart)
 
@@ -244,14 +252,17 @@ def _share(workload: _Workload, size: int, left: int) -> tuple[float, int]:
     """Return what share of the pods miss all points at least, however many are placed, and what may be compared yet."""
     least, nodes = 1.0, len(workload.allowed)
     cells = workload.cells()
+    # As many as there are ways to divide the pods among the cells, or more.
+    if not cells or left <= 0 or comb(size + len(cells), size) > MOST_WAYS:
+        return 0.0, left
     ways = list(islice(_ways(cells, size), MOST_WAYS + 1))
-    if len(ways) > MOST_WAYS or not cells:
+    if len(ways) > MOST_WAYS:
         return 0.0, left
     for way in ways:
         pods = np.zeros(nodes, dtype=np.int64)
         for node, count in way:
             pods[node] = count
-        left -= len(way) * nodes
+        left -= len(way) * nodes + EACH_WAY
         if left < 0:
             return 0.0, left
         least = min(least, workload.missing(pods) / pods.sum())

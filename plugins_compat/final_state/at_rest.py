@@ -1,7 +1,9 @@
 """The points that the pods of a class miss at least if none of them moves, where few pods may move.
 
 PodTopologySpread and InterPodAffinity of a workload read where its own pods are, and which nodes are feasible. Other
-pods change the second alone: those that come to a node may fill it, and one that leaves a node may make room there.
+pods change the second alone: those that come to a node may fill it, and one that leaves may make room there. A pod that
+leaves may close its node, too, where a filter looks at what is on the node: a volume that goes with it, on a node with
+more volumes than it may have, would have to be attached anew.
 """
 
 from __future__ import annotations
@@ -39,14 +41,18 @@ def missed_at_rest(
             here = start.cls == c
             nodes, pods = start.node[here], start.count[here]
             feasible = feasibility.feasible(np.full(len(nodes), c), nodes)
-            filled = _most_filled(scorer, c, arriving)
+            closing = limit if feasibility.minds(c, range(len(scorer.kinds))) else 0
+            filled = _most_filled(scorer, c, arriving + closing)
             most = one.at_most(c, nodes, feasible, feasibility.allowed(c), filled)
             missed[c] = float((pods * (one.most(c) - most)).sum())
     return missed
 
 
 def _most_filled(scorer: FinalStateScorer, c: int, arriving: int) -> int:
-    """Return how many nodes so many pods can make infeasible for a class: the largest one again and again, or any."""
+    """Return how many nodes so many pods can make infeasible for a class, each as large as the largest one.
+
+    Where a filter looks at the pods of a node, any single one may.
+    """
     feasibility, state = scorer.feasibility, scorer.framework.state
     needs, largest = feasibility.needs[c], feasibility.adds.max(axis=0)
     spare = state.allocatable - state.requested - needs[:, None]

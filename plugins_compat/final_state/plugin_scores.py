@@ -298,7 +298,11 @@ class AffinityScores(ClassByClass):
         return points
 
     def at_most(self, c: int, nodes: Ints, feasible: Bools, allowed: Bools, filled: int) -> Ints:
-        """Scale between the lowest node that may be feasible and the highest that is left."""
+        """``[k]`` the most points of a pod of a class on each node, whichever nodes others fill or leave.
+
+        Parameters are those of `SpreadScores.at_most`. The highest nodes count as filled, and any that may be feasible
+        as the lowest.
+        """
         raw, own = self._raw(c, nodes), (np.arange(len(nodes)), nodes)
         far = np.iinfo(np.int64).max
         lowest = np.minimum(np.where(allowed, raw, far).min(axis=1, initial=far), raw[own])

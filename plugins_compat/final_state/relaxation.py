@@ -233,6 +233,6 @@ def _unbalanced(scorer: FinalStateScorer, one: BalancedScores, overloaded: Bools
     apart = np.where(overloaded.any(axis=0), shares.max(axis=0), apart)
     gained = np.ceil(POINTS // 2 * apart + 1e-9)
     best = np.minimum(POINTS, POINTS // 2 + np.floor((POINTS // 2 + gained) / 2))
-    scored = np.array([one.most(c) > 0 for c in range(classes)])
+    scored = np.array([one.most(c) > 0 for c in range(classes)], dtype=np.bool_)
     missed: Floats = np.where(both & scored[:, None], POINTS - best, none)
     return missed

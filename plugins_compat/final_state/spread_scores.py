@@ -126,7 +126,20 @@ class SpreadScores:
         return np.where(np.array([soft.repeated for _, _, soft in group])[member], 0, sizes)
 
     def at_most(self, c: int, nodes: Ints, feasible: Bools, allowed: Bools, filled: int) -> Ints:
-        """Bound the number of candidates, and so what counts weigh, from both sides; the lowest ones are filled."""
+        """``[k]`` the most points of a pod of a class on each node, whichever nodes others fill or leave.
+
+        Counts of its own node weigh as little as they may, and those of all others as much: the weight grows with the
+        number of domains of the candidates, which is known within limits.
+
+        Parameters
+        ----------
+        feasible
+            ``[k, n]`` the feasible nodes of each today; its own counts as one in any case.
+        allowed
+            ``[n]`` nodes that may become feasible.
+        filled
+            How many nodes may become infeasible at most: those with the fewest pods, since the others are compared.
+        """
         state, alone = self._state, np.zeros(len(nodes), dtype=np.int64)
         lacking = np.zeros(state.size, dtype=np.bool_)
         if self._complete[c]:
@@ -134,23 +147,23 @@ class SpreadScores:
                 lacking |= soft.constraint.topology.domain < 0
         low, high = np.zeros(feasible.shape), np.zeros(feasible.shape)
         for soft in self._soft[c]:
-            for group in _by_topology([(0, c, soft)]):
-                domain = soft.constraint.topology.domain
-                counted, skew = self._counted(group, alone, nodes), float(soft.constraint.max_skew - 1)
-                for k, row in enumerate(feasible & ~lacking):
-                    fewest, most = self._range(soft, row, allowed & ~lacking, filled)
-                    low[k] += np.where(domain >= 0, counted[k] * self._logarithms[fewest] + skew, 0.0)
-                    high[k] += np.where(domain >= 0, counted[k] * self._logarithms[most] + skew, 0.0)
+            topology = soft.constraint.topology
+            if soft.constraint.key != HOSTNAME and not topology.size:
+                continue
+            counted, skew = self._counted([(0, c, soft)], alone, nodes), float(soft.constraint.max_skew - 1)
+            for k, row in enumerate(feasible & ~lacking):
+                fewest, most = self._range(soft, row, allowed & ~lacking, filled)
+                low[k] += np.where(topology.domain >= 0, counted[k] * self._logarithms[fewest] + skew, 0.0)
+                high[k] += np.where(topology.domain >= 0, counted[k] * self._logarithms[most] + skew, 0.0)
         own = np.arange(len(nodes)), nodes
-        lowest, above = _half_up(low)[own], _half_up(high)
+        here, there = _half_up(low)[own], _half_up(high)
         others = feasible & ~lacking
         others[own] = False
-        order = np.sort(np.where(others, above, FAR), axis=1)
-        left = order[:, filled] if filled < order.shape[1] else np.full(len(nodes), FAR)
-        highest = np.maximum(np.where(allowed & ~lacking, above, 0).max(axis=1, initial=0), above[own])
-        points = np.where(
-            highest > 0, POINTS * (highest + np.minimum(0, left - lowest)) // np.maximum(highest, 1), POINTS
-        )
+        ascending = np.sort(np.where(others, there, FAR), axis=1)
+        lowest = ascending[:, filled] if filled < ascending.shape[1] else np.full(len(nodes), FAR)
+        highest = np.maximum(np.where(allowed & ~lacking, there, 0).max(axis=1, initial=0), there[own])
+        turned = POINTS * (highest + np.minimum(0, lowest - here)) // np.maximum(highest, 1)
+        points = np.where(highest > 0, turned, POINTS)
         return np.where(lacking[nodes], 0, points)
 
     def _range(self, soft: SoftConstraint, candidates: Bools, allowed: Bools, filled: int) -> tuple[int, int]:

@@ -95,6 +95,14 @@ def test_what_other_pods_are_worth_is_not_known() -> None:
     assert not said(compiled_of(NODES, pods)).any()
 
 
+def test_replicas_over_more_racks_than_are_tried() -> None:
+    """Nothing is said, and at once."""
+    nodes = [node(f"n{i}", labels={"rack": f"r{i // 2}"}) for i in range(2400)]
+    wish = preferred("podAntiAffinity", key="rack")
+    compiled = compiled_of(nodes, replicas(3, affinity=wish))
+    assert not said(compiled).any()
+
+
 def test_pods_that_stay_make_nodes_differ() -> None:
     """One node is worth most; on each of the others, that one being full or not, a pod has nothing."""
     wish = preferred("podAffinity", app="d")
