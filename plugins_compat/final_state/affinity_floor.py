@@ -18,7 +18,7 @@ import numpy as np
 from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.problem import POINTS, Placement
 from stowplan.plugins_compat.final_state.plugin_scores import AffinityScores
-from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
+from stowplan.plugins_compat.final_state.scorer import FinalStateScorer, classes_in
 from stowplan.plugins_compat.framework.counts import DomainCounts
 from stowplan.plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
 from stowplan.plugins_compat.plugins.pod_topology_spread import PodTopologySpread
@@ -192,7 +192,7 @@ def points_missed(scorer: FinalStateScorer, one: AffinityScores, size: Ints, sta
     for c in range(len(scorer.kinds)):
         if one.flat(c):
             continue
-        counted = set().union(*(counting.get(id(counts), ()) for counts in one.counts(c)))
+        counted = classes_in(counting, one.counts(c))
         if not counted:
             missed[c] = POINTS * _at_the_lowest(one, c, scorer.feasibility.allowed(c))
         elif counted == {c} and not scorer.feasibility.always_changes(c):
@@ -223,10 +223,10 @@ def _workload(
     def reading(counts: DomainCounts, domain: Ints, at: Ints, size: int) -> _Reading:
         here = domain >= 0
         held = np.bincount(domain[here], counts.per_node[here], size).astype(np.int64)
-        return _Reading(domain, at, held, state.amount(counts, kind) if c in counting.get(id(counts), ()) else 0)
+        return _Reading(domain, at, held, state.amount(counts, kind) if c in classes_in(counting, [counts]) else 0)
 
     def alone(counts: DomainCounts) -> bool:
-        return counting.get(id(counts), set()) <= {c}
+        return classes_in(counting, [counts]) <= {c}
 
     limits, apart = [], []
     for plugin in scorer.feasibility.reading_pods(c):

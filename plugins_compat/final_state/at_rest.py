@@ -8,12 +8,14 @@ more volumes than it may have, would have to be attached anew.
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import Placement
 from stowplan.plugins_compat.final_state.plugin_scores import AffinityScores
-from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
+from stowplan.plugins_compat.final_state.scorer import FinalStateScorer, classes_in
 from stowplan.plugins_compat.final_state.spread_scores import SpreadScores
 
 
@@ -36,8 +38,7 @@ def missed_at_rest(
     for c in range(len(scorer.kinds)):
         if one.flat(c) or waiting[c] or feasibility.always_changes(c):
             continue
-        counts = [*one.counts(c), *feasibility.counts(c)]
-        if set().union(*(counting.get(id(read), ()) for read in counts)) <= {c}:
+        if classes_in(counting, chain(one.counts(c), feasibility.counts(c))) <= {c}:
             here = start.cls == c
             nodes, pods = start.node[here], start.count[here]
             feasible = feasibility.feasible(np.full(len(nodes), c), nodes)

@@ -18,7 +18,7 @@ import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import POINTS, Topology
-from stowplan.plugins_compat.final_state.spread_scores import SpreadScores
+from stowplan.plugins_compat.final_state.spread_scores import SpreadScores, least_left
 from stowplan.plugins_compat.framework.counts import DomainCounts
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
@@ -308,9 +308,7 @@ class AffinityScores(ClassByClass):
         lowest = np.minimum(np.where(allowed, raw, far).min(axis=1, initial=far), raw[own])
         others = feasible.copy()
         others[own] = False
-        order = -np.sort(np.where(others, -raw, far), axis=1)
-        left = order[:, filled] if filled < order.shape[1] else np.full(len(nodes), -far)
-        return _between(raw[own], lowest, np.maximum(left, raw[own]))
+        return _between(raw[own], lowest, np.maximum(-least_left(-raw, others, filled), raw[own]))
 
     def _raw(self, c: int, nodes: Ints) -> Ints:
         """``[k, n]`` what nodes are worth to a pod that is taken off ``nodes[k]``."""

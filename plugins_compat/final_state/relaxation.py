@@ -46,7 +46,7 @@ def relaxed(
     at_rest = {}
     if limit is not None:
         for p, one in scorer.scores:
-            if isinstance(one, SpreadScores | AffinityScores):
+            if scorer.names[p] in points and isinstance(one, SpreadScores | AffinityScores):
                 at_rest[p] = missed_at_rest(scorer, one, start, size - today.sum(axis=1), limit)
     scorer.go_to(Placement.of(()))
     found = []

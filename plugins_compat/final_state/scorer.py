@@ -13,6 +13,7 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import Placement
 from stowplan.plugins_compat.final_state.feasibility import Feasibility
 from stowplan.plugins_compat.final_state.plugin_scores import FixedScores, OnNode, OverFeasible, scores_of
+from stowplan.plugins_compat.framework.counts import DomainCounts
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.scoring import FinalScores
@@ -401,3 +402,8 @@ def scores_in_place(framework: Framework, pods: Iterable[Pod], assignment: Mappi
             counts[c, index[node]] += 1
     placement = Placement.of((c, n, k) for (c, n), k in counts.items())
     return FinalStateScorer(framework, kinds, placement, present=True).final_scores
+
+
+def classes_in(counting: Mapping[int, set[int]], counts: Iterable[DomainCounts]) -> set[int]:
+    """Return the classes whose pods any of some counts count; ``counting`` is `FinalStateScorer.classes_counted`."""
+    return {c for one in counts for c in counting.get(id(one), ())}

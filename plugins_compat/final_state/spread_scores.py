@@ -159,8 +159,7 @@ class SpreadScores:
         here, there = _half_up(low)[own], _half_up(high)
         others = feasible & ~lacking
         others[own] = False
-        ascending = np.sort(np.where(others, there, FAR), axis=1)
-        lowest = ascending[:, filled] if filled < ascending.shape[1] else np.full(len(nodes), FAR)
+        lowest = least_left(there, others, filled)
         highest = np.maximum(np.where(allowed & ~lacking, there, 0).max(axis=1, initial=0), there[own])
         turned = POINTS * (highest + np.minimum(0, lowest - here)) // np.maximum(highest, 1)
         points = np.where(highest > 0, turned, POINTS)
@@ -225,6 +224,12 @@ def _ends(rounded: Ints, candidates: Bools) -> tuple[Ints, Ints]:
     highest = np.where(candidates, rounded, 0).max(axis=1, initial=0)
     lowest = np.where(candidates, rounded, far).min(axis=1, initial=far)
     return highest, lowest
+
+
+def least_left(values: Ints, here: Bools, filled: int) -> Ints:
+    """``[k]`` the least of ``values[k, n]`` where ``here``, once so many are gone; `FAR` if none is left."""
+    ascending = np.sort(np.where(here, values, FAR), axis=1)
+    return ascending[:, filled] if filled < ascending.shape[1] else np.full(len(values), FAR)
 
 
 def _half_up(raw: Floats) -> Ints:

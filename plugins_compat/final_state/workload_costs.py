@@ -18,7 +18,7 @@ import numpy as np
 from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.problem import NOWHERE, Placement, WorkloadCost
 from stowplan.plugins_compat.final_state.plugin_scores import OverFeasible
-from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
+from stowplan.plugins_compat.final_state.scorer import FinalStateScorer, classes_in
 
 MOST_WAYS, MOST_OF_ALL = 400, 2_000
 """Ways to place the pods of a group, and of all groups, up to which they are listed."""
@@ -96,11 +96,7 @@ def _groups(scorer: FinalStateScorer, one: OverFeasible) -> Iterator[list[int]]:
         if c in asked:
             continue
         asked.add(c)
-        read = {
-            other
-            for counts in chain(one.counts(c) or (), scorer.feasibility.counts(c))
-            for other in counting.get(id(counts), ())
-        }
+        read = classes_in(counting, chain(one.counts(c) or (), scorer.feasibility.counts(c)))
         waiting += read
         group = {c}.union(*(group_of.get(other, {other}) for other in (c, *read)))
         group_of.update(dict.fromkeys(group, group))

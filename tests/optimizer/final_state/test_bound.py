@@ -132,7 +132,7 @@ def test_few_moves_in_a_cluster_of_workloads(seed: int, limit: int) -> None:
             c, n = rng.choice(np.argwhere(table).tolist())
             table[c, n] -= 1
             table[c, rng.choice(np.flatnonzero(upper[c]).tolist())] += 1
-        placement = Placement.of((c, n, int(table[c, n])) for c, n in np.argwhere(table).tolist())
+        placement = Placement.from_table(table)
         if evaluator.evaluate(placement).legal:
             tried += 1
             missed = tier.final.parts(placement)
