@@ -10,6 +10,18 @@ class Stop(threading.Event):
     """Set from anywhere, a signal handler included, to ask for the best answer so far."""
 
 
+class Either(Stop):
+    """A stop signal that another one sets too."""
+
+    def __init__(self, other: Stop) -> None:
+        super().__init__()
+        self.other = other
+
+    def is_set(self) -> bool:
+        """Whether either is set."""
+        return super().is_set() or self.other.is_set()
+
+
 class Grace:
     """Says whether to end now: some seconds after a stop, in which a stage makes the best answer so far usable.
 

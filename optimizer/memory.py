@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 import psutil
 
-from stowplan.models.stop import Stop
+from stowplan.models.stop import Either, Stop
 
 PERIOD = 0.2
 """Seconds between two looks."""
@@ -86,18 +86,6 @@ class Memory:
         finally:
             done.set()
             thread.join()
-
-
-class Either(Stop):
-    """A stop signal that another one sets too."""
-
-    def __init__(self, other: Stop) -> None:
-        super().__init__()
-        self.other = other
-
-    def is_set(self) -> bool:
-        """Whether either is set."""
-        return super().is_set() or self.other.is_set()
 
 
 # -- control groups -------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ from stowplan.optimizer.compiled import kernel_cache
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.final_state.bound import FinalStateBound
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.walking import FinalStateWalk
 from stowplan.optimizer.portfolio import Options, solve
@@ -109,7 +110,10 @@ def _others(stop: Stop) -> Sequence[str]:
         )
         PatternEngine(evaluator).close_tier(0, (), problem.start, Deadline(5.0, deterministic=True))
         *reached, value = evaluator.evaluate(problem.start).values
-        best_bound(evaluator, upper_bounds(problem), len(reached), reached, value, Deadline(5.0, deterministic=True))
+        upper = upper_bounds(problem)
+        best_bound(evaluator, upper, len(reached), reached, value, Deadline(5.0, deterministic=True))
+        dual = FinalStateBound(problem, problem.tiers[-1], (), upper, problem.start, value, FinalStateParameters())
+        dual.solve(Deadline(0.1, deterministic=True))
     return kernel_cache.unsaved
 
 

@@ -57,8 +57,8 @@ FLOORS = {
     "optimizer/rearrangement": "kernel parameters queue model_builder division walking engine",
     "optimizer/reconfiguration": "kernel parameters chain way",
     "optimizer/final_state": (
-        "parameters cooling kernel pod_costs tangents position search walking descent enumeration safe_program master "
-        "bound split_bound branching_program branch_and_bound bounding stages"
+        "parameters cooling kernel pod_costs tangents position search walking descent enumeration safe_program pricing "
+        "ascent master bound split_bound branching_program branch_and_bound bounding stages"
     ),
     "optimizer/column_generation": (
         "parameters dual_feasible device_shares budget structure pricing master primal core_items engine"

@@ -16,6 +16,7 @@ from stowplan.optimizer.bounds.lagrangian import LagrangianBound
 from stowplan.optimizer.bounds.leaving import LeavingBound
 from stowplan.optimizer.bounds.linear import LinearBound
 from stowplan.optimizer.bounds.parameters import BoundParameters
+from stowplan.optimizer.bounds.room import RoomBound
 from stowplan.optimizer.bounds.surrogate import SurrogateBound
 from stowplan.optimizer.bounds.waiting import WaitingBound
 from stowplan.optimizer.bounds.water_filling import WaterFillingBound
@@ -29,6 +30,7 @@ BOUNDS: tuple[Bound, ...] = (
     WaitingBound(),
     EmptyingBound(),
     EmptyingMovesBound(),
+    RoomBound(),
     EvictionBound(),
     LeavingBound(),
     WaterFillingBound(),

@@ -40,16 +40,16 @@ def waiting_bound(problem: Problem, tier: int, proven: Sequence[int]) -> int:
     proven
         Lower bounds of the earlier tiers.
     """
-    worth, used, total = _costs(problem, tier), np.zeros(len(problem.classes), dtype=np.bool_), 0
+    worth, used, total = costs_of_waiting(problem, tier), np.zeros(len(problem.classes), dtype=np.bool_), 0
     for earlier, bound in enumerate(proven[:tier]):
-        counted = _costs(problem, earlier)
+        counted = costs_of_waiting(problem, earlier)
         if problem.tiers[earlier].counts_unscheduled and not (used & (counted > 0)).any():
             used |= counted > 0
             total += _least_worth(worth, counted, problem.optional, bound)
     return total
 
 
-def _costs(problem: Problem, tier: int) -> Ints:
+def costs_of_waiting(problem: Problem, tier: int) -> Ints:
     """``[c]`` what an unplaced pod of a class costs a tier."""
     total = np.zeros(len(problem.classes), dtype=np.int64)
     for weighted in problem.tiers[tier].terms:

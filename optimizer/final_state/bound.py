@@ -1,20 +1,20 @@
 """A Lagrangian bound of a tier with a cost of the final state.
 
 The cost's relaxation charges each pod for its node, and for the pods beside it. With multipliers on the number of pods
-of each class, on the capacities, and on the number of moves, the problem falls apart into nodes. For a given number
-``k`` of pods on a node, its cost is linear in the pods, so the ``k`` cheapest are best; all ``k`` are tried. Convex
+of each class, on the capacities, and on the number of moves, the problem falls apart into nodes (`pricing`). Convex
 curves of loads are replaced by tangents, whose slopes are multipliers too.
 
-Subgradient steps come first. They are cheap, but get stuck where multipliers of several kinds matter, such as the
-prices of pods and the slopes of curves. Then a linear program over the patterns found so far proposes multipliers, each
-tried only a part of the way from the best ones (P. Wentges, "Weighted Dantzig-Wolfe decomposition for linear mixed
-integer programming", 1997).
+Steps of the subgradient method come first (`ascent`). What they leave, a linear program over the patterns found so far
+closes where it is small: it proposes multipliers, each tried only a part of the way from the best ones (P. Wentges,
+"Weighted Dantzig-Wolfe decomposition for linear mixed integer programming", 1997).
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,19 @@ from stowplan.models.problem import (
     Tier,
 )
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.final_state.master import Load, Multipliers, PatternMaster
+from stowplan.optimizer.final_state.ascent import Ascent, Multipliers
+from stowplan.optimizer.final_state.master import Load, PatternMaster
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.pod_costs import convex_curves, pod_costs, rooms
+from stowplan.optimizer.final_state.pricing import NodePricing
 from stowplan.optimizer.final_state.tangents import Tangents
 
 SAFETY = 1e-9
 """Share of the sum of all amounts by which a bound is lowered, against rounding."""
+
+
+FIRST_PRICE, NEXT_PRICE = 0.5, 1.5
+"""The first price of a scarce capacity that is tried, in what pods are worth on average, and how the next ones grow."""
 
 
 class FinalStateBound:
@@ -47,6 +53,8 @@ class FinalStateBound:
         A legal placement; multipliers begin with what pods cost there.
     value
         Its value in the tier.
+    kernels
+        Whether compiled code is used.
     """
 
     def __init__(
@@ -58,6 +66,8 @@ class FinalStateBound:
         incumbent: Placement,
         value: int,
         parameters: FinalStateParameters,
+        *,
+        kernels: bool = True,
     ) -> None:
         self._problem, self._parameters, self._value = problem, parameters, value
         classes, nodes = problem.shape
@@ -75,8 +85,16 @@ class FinalStateBound:
         capacities = list(rooms(problem))
         self._demands = np.array([demand for demand, _ in capacities], dtype=np.float64).reshape(-1, classes)
         self._free = np.array([room for _, room in capacities], dtype=np.float64).reshape(-1, nodes)
-        self._most = self._most_pods()
-        self._kinds = [self._kinds_on(n) for n in range(nodes)]
+        self._pricing = NodePricing(
+            self._upper,
+            self._start,
+            self.table + self._held,
+            self._crowding,
+            self._most_pods(),
+            self._demands,
+            [t.term.demand for t in self._tangents],
+            kernels=kernels,
+        )
         self._now = now
         self._price = self._worth()
         self._prices_of_room = np.zeros_like(self._free)
@@ -128,14 +146,6 @@ class FinalStateBound:
             load = (tangents.term.demand @ now + tangents.term.held).astype(np.int64)
             self._add_loads(t, load.astype(np.float64), tangents.at(load))
 
-    def _kinds_on(self, n: int) -> tuple[Ints, Ints, Floats, int]:
-        """Return a node's classes, those that start there first; pods of each; their crowding; how many start there."""
-        stay = np.minimum(self._start[:, n], self._upper[:, n])
-        more = self._upper[:, n] - stay
-        stayers, others = np.flatnonzero(stay), np.flatnonzero(more)
-        cls = np.concatenate([stayers, others])
-        return cls, np.concatenate([stay[stayers], more[others]]), self._crowding[cls, n], len(stayers)
-
     def _most_pods(self) -> Ints:
         """``[n]`` the most pods that a node can hold, by each capacity alone."""
         classes, nodes = self._problem.shape
@@ -158,31 +168,63 @@ class FinalStateBound:
     def solve(self, deadline: Deadline) -> float:
         """Raise the bound until time is up, or it does not rise any more."""
         chosen = self._parameters
-        self._choose_slopes(deadline)
-        if chosen.programmed(math.prod(self._problem.shape), deadline):
-            self._climb(deadline, chosen.first_steps)
-            if self._generate(deadline):
-                return self._best
-            self._set(self._kept)
-        self._climb(deadline, chosen.most_steps)
+        programmed = chosen.programmed(math.prod(self._problem.shape), deadline)
+        left = chosen.steps(math.prod(self._problem.shape), deadline)
+        many = min(left, self._steps_in_time(deadline)) >= chosen.many_steps
+        left -= self._begin_near(deadline, chosen.probed if many else 0)
+        rate = chosen.rate if many else chosen.rate / 2
+        while rate >= chosen.finest_rate and left > 0 and not self._ends(deadline):
+            left -= self._climb(deadline, rate, left, keeping=programmed)
+            rate /= 2
+        if programmed and not self._ends(deadline):
+            self._generate(deadline)
         return self._best
 
-    def _choose_slopes(self, deadline: Deadline) -> None:
-        """Begin with the tangents at the incumbent's loads, or with those at the lowest points, if these prove more.
+    def _steps_in_time(self, deadline: Deadline) -> float:
+        """Return about how many steps there is time for."""
+        began = time.monotonic()
+        self._take(self._evaluate()[0])
+        return math.inf if deadline.deterministic else deadline.remaining / max(1e-6, time.monotonic() - began)
 
-        Where loads are far from even, tangents at them overrate what a pod could cost or save by far. At the lowest
-        points, curves count for what they cost at least, and the bound is that of everything else.
+    def _ends(self, deadline: Deadline) -> bool:
+        """Whether time is up, or the incumbent is proven to be the best."""
+        return deadline.over or self._best >= self._value
+
+    def _begin_near(self, deadline: Deadline, steps: int) -> int:
+        """Begin with the tangents at the incumbent's loads, or with flat ones, if these lead further; return the steps.
+
+        Where loads are far from even, tangents at them overrate what a pod could cost or save by far. Flat ones count
+        curves for what they cost at least, and the bound is that of everything else; but where loads are nearly even,
+        the way from there is long.
+
+        Parameters
+        ----------
+        steps
+            To go from each of them.
         """
+        self._begin_at_slopes(deadline)
+        if not self._tangents or self._ends(deadline):
+            return 0
+        rate = self._parameters.rate
+        made = self._climb(deadline, rate, steps)
+        near = self._best, self._kept
+        for tangents in self._tangents:
+            tangents.slope = self._clipped(tangents, np.zeros_like(tangents.slope))
+        self._price, self._price_of_moves = self._worth(), 0.0
+        self._prices_of_room, self._saved = np.zeros_like(self._free), np.zeros_like(self._saved)
+        self._best = -math.inf
+        self._begin_at_slopes(deadline)
+        made += self._climb(deadline, rate, steps)
+        if near[0] > self._best:
+            self._best, self._kept = near
+        return made
+
+    def _begin_at_slopes(self, deadline: Deadline) -> None:
+        """Price pods, moves, and capacities on a few lines from where slopes are."""
         self._take(self._evaluate()[0])
         self._scale_prices(deadline)
         self._price_rest()
-        if self._tangents and not deadline.stop.is_set():
-            for tangents in self._tangents:
-                tangents.slope = self._clipped(tangents, np.zeros_like(tangents.slope))
-            self._price = self._worth()
-            self._take(self._evaluate()[0])
-            self._scale_prices(deadline)
-            self._set(self._kept)
+        self._price_scarce(deadline)
 
     def _scale_prices(self, deadline: Deadline) -> None:
         """Try shares of the prices as they are, halving the way to the next share.
@@ -225,55 +267,88 @@ class FinalStateBound:
         self._best, self._kept = dual, self._multipliers()
         return True
 
-    def _climb(self, deadline: Deadline, limit: int) -> None:
-        """Make steps of the subgradient method, at most so many."""
-        if deadline.deterministic:
-            limit = min(limit, max(5, int(self._parameters.iterations * deadline.seconds)))
-        factor, failed = 1.0, 0
-        for _ in range(limit):
-            dual, chosen, pods_of = self._evaluate()
-            if self._take(dual):
-                failed = 0
-                self._add(chosen)
-            else:
-                failed += 1
-                if failed >= 8:
-                    factor, failed = factor / 2, 0
-                    self._set(self._kept)
-                    if factor < 1e-3:
-                        break
-                    continue
-            if deadline.over or self._best >= self._value:
-                break
-            self._step(dual, chosen, pods_of, factor)
+    def _price_scarce(self, deadline: Deadline) -> None:
+        """Price capacities that not all pods fit in, on all nodes alike, and pods by their demand, as far as it pays.
 
-    def _generate(self, deadline: Deadline) -> bool:
-        """Generate patterns at multipliers between the best ones and those of the master.
+        Steps of the subgradient method take long to come that far: each pod's price is one by itself.
+        """
+        self._set(self._kept)
+        size = self._problem.size
+        for row, (demand, free) in enumerate(zip(self._demands, self._free, strict=True)):
+            if demand @ size <= free.sum():
+                continue
+            from_here = self._kept
+            each = FIRST_PRICE * self._unit_of_price() / float(demand[demand > 0].mean())
+            while not deadline.over:
+                room = from_here.room.copy()
+                room[row] += each
+                self._set(replace(from_here, price=from_here.price + each * demand, room=room))
+                if not self._take(self._evaluate()[0]):
+                    break
+                each *= NEXT_PRICE
+            self._set(self._kept)
+
+    def _unit_of_price(self) -> float:
+        """Return what a pod costs on average, as the incumbent has it, or what it is worth now if that is more."""
+        return max(1.0, abs(self._value) / max(1, int(self._problem.size.sum())), float(np.abs(self._price).mean()))
+
+    def _climb(self, deadline: Deadline, rate: float, most: int, *, keeping: bool = False) -> int:
+        """Make steps of the subgradient method from the best multipliers on, as long as they raise the bound.
+
+        Parameters
+        ----------
+        rate
+            Length of the first step, in what pods are worth.
+        most
+            Steps after which to end.
+        keeping
+            Whether patterns are kept for the master.
 
         Returns
         -------
-        done
-            Whether there is nothing left to be gained, or no time.
+        steps
+            How many there were.
         """
+        self._set(self._kept)
+        chosen, price = self._parameters, self._unit_of_price()
+        room = price / np.maximum(1.0, self._demands.mean(axis=1))[:, None]
+        curves = [price / max(1.0, float(tangents.term.demand.mean())) for tangents in self._tangents]
+        ascent = Ascent([price, room, price, *curves, price], rate, chosen.memory)
+        before, risen, kept_at = self._best, 0, -chosen.patience
+        for step in range(most):
+            dual, pods, without = self._evaluate()
+            if self._take(dual):
+                risen = step
+                if keeping and step >= kept_at + chosen.kept_every:
+                    self._add(pods)
+                    kept_at = step
+            if self._ends(deadline) or step >= risen + chosen.in_vain_steps:
+                return step + 1
+            if (step + 1) % chosen.patience == 0:
+                if self._best - before <= chosen.least_rise * (self._value - self._best):
+                    return step + 1
+                before = self._best
+            self._set(ascent.step(self._multipliers(), self._subgradient(pods, without)))
+        return most
+
+    def _generate(self, deadline: Deadline) -> None:
+        """Generate patterns at multipliers between the best ones and those of the master."""
         chosen = self._parameters
-        limit = chosen.most_steps
+        limit = chosen.most_rounds
         if deadline.deterministic:
             limit = min(limit, int(chosen.rounds * deadline.seconds))
         share = chosen.toward_master
         for _ in range(limit):
             proposed = self._master.solve(None if deadline.deterministic else deadline.remaining)
-            if deadline.over or self._best >= self._value:
-                return True
-            if proposed is None:
-                return False
+            if proposed is None or self._ends(deadline):
+                return
             self._set(self._kept.toward(proposed, share))
             dual, pods, _ = self._evaluate()
             better, new = self._take(dual), self._add(pods)
             if not new and share == 1.0:
-                return True  # nothing has a reduced cost: the master's value is the best bound there is
+                return  # nothing has a reduced cost: the master's value is the best bound there is
             # Where nothing new shows up on the way, look at the master's own multipliers.
             share = chosen.toward_master if new or better else 1.0
-        return deadline.deterministic
 
     def _add(self, chosen: Ints) -> bool:
         """Add the pods ``[c, n]`` of nodes, and the loads at which tangents touch; return whether any are new."""
@@ -303,7 +378,8 @@ class FinalStateBound:
         )
 
     def _set(self, point: Multipliers) -> None:
-        self._price, self._prices_of_room, self._price_of_moves = point.price.copy(), point.room.copy(), point.moves
+        self._price, self._price_of_moves = point.price.copy(), max(0.0, point.moves)
+        self._prices_of_room = np.maximum(0.0, point.room)
         self._saved = np.clip(point.resting, 0.0, self._resting)
         for tangents, slope in zip(self._tangents, point.slopes, strict=True):
             tangents.slope = self._clipped(tangents, slope)
@@ -311,97 +387,42 @@ class FinalStateBound:
     def _evaluate(self) -> tuple[float, Ints, Floats]:
         """Return the dual, and ``[c, n]`` the pods of the minimum, and ``[c]`` those without a node."""
         problem = self._problem
-        classes, nodes = problem.shape
         move = self._move + self._price_of_moves
         # Where a move saved more than it costs, pods would leave their node for itself.
         saved = np.minimum(self._saved, move)
         move = move - saved
-        cost = self.table - self._price[:, None] + self._demands.T @ self._prices_of_room
         constant = float((self._start * move[:, None]).sum() - (self._prices_of_room * self._free).sum() + saved.sum())
         if self._limit is not None:
             constant -= self._price_of_moves * self._limit
         for tangents in self._tangents:
             _, lowest = tangents.values()
-            cost += tangents.term.demand[:, None] * tangents.slope
             constant += float((lowest + tangents.slope * tangents.term.held).sum())
         gain = self._missing - self._price
         without = np.where(gain < 0, problem.optional, 0)
         dual = float(constant + (self._price * problem.size).sum() + (gain * without).sum())
-        amounts = abs(constant) + float(np.abs(self._price * problem.size).sum())
-        chosen = np.zeros((classes, nodes), dtype=np.int64)
-        for n, of_node in enumerate(np.ascontiguousarray(cost.T)):
-            least, pods = self._node(n, of_node, move)
-            dual += least
-            amounts += abs(least)
-            chosen[:, n] = pods
+        slopes = [t.slope for t in self._tangents]
+        least, chosen = self._pricing.cheapest(self._price, move, self._prices_of_room, slopes)
+        dual += float(least.sum())
+        amounts = abs(constant) + float(np.abs(self._price * problem.size).sum() + np.abs(least).sum())
         return dual - SAFETY * amounts, chosen, without.astype(np.float64)
 
-    def _node(self, n: int, cost: Floats, move: Floats) -> tuple[float, Ints]:
-        """Return the least cost of a node and its pods: of each number of pods, the cheapest ones."""
-        cls, copies, crowding, staying = self._kinds[n]
-        single = cost[cls] + self._held[n]
-        single[:staying] -= move[cls[:staying]]
-        selfless = crowding.min(initial=0.0) >= 0
-        if selfless:
-            # A pod that costs something even alone is no part of a minimum: without it, all others cost no more.
-            worth = single + crowding < 0
-            cls, copies, single, crowding = cls[worth], copies[worth], single[worth], crowding[worth]
-        number = np.arange(1, min(int(self._most[n]), int(copies.sum())) + 1)
-        if selfless:
-            number = _gaining(number, copies, single, crowding)
-        if not len(number) or not len(cls):
-            return 0.0, np.zeros(len(cost), dtype=np.int64)
-        prices = single + number[:, None] * crowding
-        # The cheapest k pods are among the cheapest k kinds of pods.
-        few = min(len(cls), len(number))
-        nearest = np.argpartition(prices, few - 1, axis=1)[:, :few]
-        sorting = np.argsort(np.take_along_axis(prices, nearest, axis=1), axis=1)
-        order = np.take_along_axis(nearest, sorting, axis=1)
-        ordered = np.take_along_axis(prices, order, axis=1)
-        taken = np.minimum(np.cumsum(copies[order], axis=1), number[:, None])
-        taken = np.diff(taken, axis=1, prepend=0)
-        total = (ordered * taken).sum(axis=1)
-        total[taken.sum(axis=1) < number] = np.inf
-        best = int(total.argmin())
-        pods = np.zeros(len(cost), dtype=np.int64)
-        if total[best] >= 0:
-            return 0.0, pods
-        np.add.at(pods, cls[order[best]], taken[best])
-        return float(total[best]), pods
-
-    def _step(self, dual: float, chosen: Ints, without: Floats, factor: float) -> None:
-        """Move the multipliers along the subgradient, as far as Polyak's rule says."""
-        problem = self._problem
-        lacking = problem.size - without - chosen.sum(axis=1)
+    def _subgradient(self, chosen: Ints, without: Floats) -> Multipliers:
+        """Return how far the minimum is from what the constraints say; nothing where a multiplier cannot follow."""
         over = self._demands @ chosen - self._free
         over[(over < 0) & (self._prices_of_room <= 0)] = 0.0
         left = np.maximum(0, self._start - chosen).sum(axis=1)
         resting = np.where(self._resting > 0, 1.0 - left, 0.0)
-        beyond = float(left.sum() - self._limit) if self._limit is not None else 0.0
-        if beyond < 0 and self._price_of_moves <= 0:
-            beyond = 0.0
-        # Multipliers have units of their own; each group is scaled to what its constraint amounts to.
-        unit = np.maximum(1.0, self._free.max(axis=1, initial=1.0))[:, None]
-        scaled = over / unit
+        resting[(resting < 0) & (self._saved <= 0) | (resting > 0) & (self._saved >= self._resting)] = 0.0
+        beyond = 0.0 if self._limit is None else float(left.sum() - self._limit)
         bends = []
         for tangents in self._tangents:
-            load = tangents.term.held + (tangents.term.demand[:, None] * chosen).sum(axis=0)
             point, _ = tangents.values()
-            bend = np.where(tangents.term.curve >= 0, load - point, 0.0)
-            size = max(1.0, float(np.abs(tangents.term.held).max(initial=1.0)), float(load.max(initial=1.0)))
-            bends.append((bend, size))
-        resting[(resting < 0) & (self._saved <= 0) | (resting > 0) & (self._saved >= self._resting)] = 0.0
-        norm = float((lacking**2).sum() + (scaled**2).sum() + beyond**2 + sum((b / s) @ (b / s) for b, s in bends))
-        norm += float((resting**2).sum())
-        if norm <= 0:
-            return
-        length = factor * max(self._value - dual, 1e-6 * abs(self._value)) / norm
-        self._price = self._price + length * lacking
-        self._prices_of_room = np.maximum(0.0, self._prices_of_room + length * scaled / unit)
-        self._price_of_moves = max(0.0, self._price_of_moves + length * beyond)
-        self._saved = np.clip(self._saved + length * resting, 0.0, self._resting)
-        for tangents, (bend, size) in zip(self._tangents, bends, strict=True):
-            tangents.slope = self._clipped(tangents, tangents.slope + length * bend / size**2)
+            load = tangents.term.held + tangents.term.demand @ chosen
+            bends.append(np.where(tangents.term.curve >= 0, load - point, 0.0))
+        lacking = self._problem.size - without - chosen.sum(axis=1)
+        return Multipliers(
+            lacking, over, max(beyond, 0.0) if self._price_of_moves <= 0 else beyond, tuple(bends), resting
+        )
 
     def _clipped(self, tangents: Tangents, slope: Floats) -> Floats:
         """Return slopes that the curves have."""
@@ -410,17 +431,6 @@ class FinalStateBound:
         slopes = tangents.weight * tangents.term.curves.slope[tangents.term.curve[here]]
         low[here], high[here] = slopes.min(axis=1), slopes.max(axis=1)
         return np.clip(slope, low, high)
-
-
-def _gaining(number: Ints, copies: Ints, single: Floats, crowding: Floats) -> Ints:
-    """Return the numbers ``k`` of pods for which ``k`` pods cost less than nothing each beside ``k - 1`` others.
-
-    One that costs something is better left out, so other numbers of pods are no part of a minimum.
-    """
-    until = np.where(crowding > 0, -single / np.where(crowding > 0, crowding, 1.0), np.inf)
-    order = np.argsort(until)
-    left = np.concatenate([np.cumsum(copies[order][::-1])[::-1], [0]])
-    return number[left[np.searchsorted(until[order], number, side="right")] >= number]
 
 
 def whole(bound: float, value: int, step: int) -> int:

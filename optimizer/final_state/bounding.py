@@ -163,7 +163,9 @@ def _separate(asked: Question, deadline: Deadline, parameters: FinalStateParamet
 
 def _joint(asked: Question, deadline: Deadline, parameters: FinalStateParameters) -> Found:
     problem, tier = asked.problem, asked.problem.tiers[asked.tier]
-    dual = FinalStateBound(problem, tier, asked.parts, asked.upper, asked.incumbent, asked.value, parameters)
+    dual = FinalStateBound(
+        problem, tier, asked.parts, asked.upper, asked.incumbent, asked.value, parameters, kernels=asked.kernels
+    )
     return Found(whole(dual.solve(deadline), asked.value, _step(asked)))
 
 

@@ -23,6 +23,7 @@ import highspy
 import numpy as np
 
 from stowplan.models.arrays import Bools, Floats, Ints
+from stowplan.optimizer.final_state.ascent import Multipliers
 from stowplan.optimizer.highs import limit_time, linear_program
 
 UNFINISHED = {highspy.HighsModelStatus.kUnknown, highspy.HighsModelStatus.kSolveError}
@@ -30,42 +31,6 @@ UNFINISHED = {highspy.HighsModelStatus.kUnknown, highspy.HighsModelStatus.kSolve
 
 COST = 1000.0
 """What the incumbent costs in the program."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Multipliers:
-    """A point of the dual.
-
-    Parameters
-    ----------
-    price
-        ``[c]`` what a pod of each class is worth.
-    room
-        ``[r, n]`` what a unit of each capacity costs.
-    moves
-        What a move costs beside its own cost.
-    slopes
-        ``[t][n]`` slopes of the tangents of curves.
-    resting
-        ``[c]`` what a move of each class saves of its cost of resting.
-    """
-
-    price: Floats
-    room: Floats
-    moves: float
-    slopes: tuple[Floats, ...]
-    resting: Floats
-
-    def toward(self, other: Multipliers, share: float) -> Multipliers:
-        """Return the point a share of the way to another."""
-        near = 1.0 - share
-        return Multipliers(
-            near * self.price + share * other.price,
-            near * self.room + share * other.room,
-            near * self.moves + share * other.moves,
-            tuple(near * a + share * b for a, b in zip(self.slopes, other.slopes, strict=True)),
-            near * self.resting + share * other.resting,
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -95,14 +95,25 @@ class FinalStateParameters:
     most_walked_pairs, walked_bytes_per_pair, tabled_pairs
         Compiled search: pairs of a class and a node up to which there is one, the memory for each, and of how many
         tables are made in a second; there is none where they take more than a quarter of the time.
-    iterations
-        Steps of the subgradient method per unit of work in deterministic mode.
-    most_steps
-        Steps of the subgradient method, and then of generating patterns, after which the bound is taken as it is.
+    iterations, stepped_pairs
+        Steps of the subgradient method per unit of work in deterministic mode; more where there are fewer pairs of a
+        class and a node than these.
+    most_steps, most_rounds
+        Steps of a run of the subgradient method, and of generating patterns, after which the bound is taken as it is.
     finest_share
         Least difference between shares of the first prices that are tried.
-    first_steps
-        Steps of the subgradient method before patterns are generated.
+    rate, finest_rate, memory
+        Length of the first step of the subgradient method, in what pods are worth on average, halved for each further
+        run from the best point, and the least one; share of the last direction in the next one.
+    many_steps, probed
+        How many steps there must be time for to make some from each of two beginnings, and how many; with fewer, the
+        first one has half the length.
+    in_vain_steps
+        Steps after which a run ends if the bound has not risen.
+    patience, least_rise
+        Steps after which a run ends unless it has come so much nearer to the incumbent's value, as a share.
+    kept_every
+        Steps after which patterns are kept again.
     largest_program, pairs_a_second, most_pairs
         Classes times nodes above which there is no linear program over patterns, only the subgradient method; how many
         more there may be by second of the time, and in all.
@@ -171,18 +182,28 @@ class FinalStateParameters:
     walked_bytes_per_pair: int = 150
     tabled_pairs: int = 500_000
     iterations: int = 30
-    most_steps: int = 600
+    stepped_pairs: int = 100_000
+    most_steps: int = 20_000
+    most_rounds: int = 600
     finest_share: float = 0.1
-    first_steps: int = 60
+    rate: float = 0.4
+    finest_rate: float = 0.0125
+    many_steps: int = 300
+    probed: int = 30
+    in_vain_steps: int = 25
+    memory: float = 0.9
+    patience: int = 100
+    least_rise: float = 0.005
+    kept_every: int = 10
     largest_program: int = 8_000
-    pairs_a_second: float = 1_600.0
-    most_pairs: int = 40_000
+    pairs_a_second: float = 10_000.0
+    most_pairs: int = 120_000
     branched_nodes: int = 8
     branched_pairs: int = 500
     branching_share: float = 0.85
     before_branching: float = 0.1
     boxes: int = 300
-    toward_master: float = 0.3
+    toward_master: float = 0.1
     rounds: int = 10
 
     @property
@@ -222,6 +243,13 @@ class FinalStateParameters:
         """
         enough = changes >= self.measured and spent >= self.measuring
         return enough or (changes > 0 and spent >= self.longest_measuring)
+
+    def steps(self, pairs: int, deadline: Deadline) -> int:
+        """Return how many steps of the subgradient method there may be."""
+        if not deadline.deterministic:
+            return self.most_steps
+        more = max(1.0, self.stepped_pairs / max(1, pairs))
+        return min(self.most_steps, max(5, int(self.iterations * deadline.seconds * more)))
 
     def in_time(self, pairs: int, deadline: Deadline) -> bool:
         """Whether there is time to solve a linear program over patterns of so many pairs of a class and a node."""

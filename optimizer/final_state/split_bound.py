@@ -67,5 +67,7 @@ def split_bound(
         bounds = BOUNDS if kernels else WITHOUT_KERNELS
         found = best_bound(evaluator, upper, tier, reached, value, first, bounds=bounds)[0]
     cost = final.cost(incumbent)
-    alone = FinalStateBound(problem, replace(both, terms=()), parts, upper, incumbent, cost, parameters)
+    alone = FinalStateBound(
+        problem, replace(both, terms=()), parts, upper, incumbent, cost, parameters, kernels=kernels
+    )
     return found + whole(alone.solve(deadline), cost, final.step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -12,6 +13,7 @@ import numpy as np
 from stowplan.models.options import Options
 from stowplan.models.problem import Placement, ScoreTables
 from stowplan.models.result import Outcome, bound_holds
+from stowplan.models.stop import Either, Stop
 from stowplan.optimizer.constructive.descent import Descent
 from stowplan.optimizer.constructive.state import State
 from stowplan.optimizer.constructive.warm_start import warm_start
@@ -34,9 +36,33 @@ from stowplan.optimizer.final_state.position import Position
 from stowplan.optimizer.final_state.search import FinalStateSearch
 from stowplan.optimizer.final_state.walking import FinalStateWalk
 from stowplan.optimizer.processes import allowed_processors
-from stowplan.optimizer.run import Run
+from stowplan.optimizer.run import Run, Step
 
 ENUMERATION, DESCENT, SEARCH, BOUND = "enumeration", "final-state descent", "final-state search", "final-state bound"
+
+
+class Served(Either):
+    """A stop signal that is set once the tiers above are closed and surrogates have had their least time.
+
+    Parameters
+    ----------
+    above
+        Number of tiers above.
+    seconds
+        The least time.
+    """
+
+    def __init__(self, other: Stop, above: int, seconds: float) -> None:
+        super().__init__(other)
+        self._above, self._end, self._closed = above, time.monotonic() + seconds, False
+
+    def hear(self, step: Step) -> None:
+        """Take note of what the solve has reached and proven."""
+        self._closed = self._closed or step.values[: self._above] == step.bounds[: self._above]
+
+    def is_set(self) -> bool:
+        """Whether to end."""
+        return super().is_set() or (self._closed and time.monotonic() >= self._end)
 
 
 class FinalStateStages:
@@ -71,14 +97,15 @@ class FinalStateStages:
         above = any(run.is_open(earlier) for earlier in range(tier))
         if run.is_open(tier):
             self._descend(chosen.short_descent_share if above else chosen.descent_share)
-        share = chosen.long_surrogate_share if above else chosen.surrogate_share
         early = None if above or not run.is_open(tier) else self._begin_beside(small=True)
         if early is not None:
+            share = min(chosen.surrogate_share, chosen.small_surrogate_share)
             with early:
-                self._steer(steer, candidates, min(share, chosen.small_surrogate_share))
+                self._steer(steer, candidates, share, share)
                 self._finish_beside(early)
             return
-        self._steer(steer, candidates, share)
+        share = chosen.long_surrogate_share if above else chosen.surrogate_share
+        self._steer(steer, candidates, share, min(share, chosen.surrogate_share))
         if run.stop.is_set() or not run.is_open(tier):
             return
         # Surrogates have all processors; what follows is the search of one.
@@ -90,14 +117,21 @@ class FinalStateStages:
         with beside:
             self._finish_beside(beside)
 
-    def _steer(self, steer: Callable[..., Outcome], candidates: Sequence[Placement], share: float) -> None:
-        """Solve the problem with surrogates."""
+    def _steer(
+        self, steer: Callable[..., Outcome], candidates: Sequence[Placement], share: float, least: float
+    ) -> None:
+        """Solve the problem with surrogates; once the tiers above are closed, the least share of the time is enough."""
         run = self._run
         with run.stage("search on surrogates", share, self._tier) as deadline:
             # Few moves are best spent by descents; without a limit, annealing finds more where it begins anew.
             limited = run.evaluator.problem.move_limit is not None
             more = (run.best,) if limited else ()
-            outcome = steer(replace(self._options, time_limit=deadline.seconds), candidates=(*candidates, *more))
+            options = replace(self._options, time_limit=deadline.seconds)
+            if deadline.deterministic:
+                outcome = steer(options, candidates=(*candidates, *more), stop=run.stop)
+            else:
+                served = Served(run.stop, self._tier, deadline.seconds * least / share)
+                outcome = steer(options, candidates=(*candidates, *more), stop=served, progress=served.hear)
             run.offer(outcome.placement, "surrogates")
             self._take_bounds(outcome)
 

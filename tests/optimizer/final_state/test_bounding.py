@@ -40,7 +40,7 @@ def awaited(beside: BoundBeside) -> list[Found]:
     return beside.new()
 
 
-STEPS = FinalStateParameters(first_steps=20, most_steps=40, largest_program=0, pairs_a_second=0.0, branched_nodes=0)
+STEPS = FinalStateParameters(most_steps=40, largest_program=0, pairs_a_second=0.0, branched_nodes=0)
 """Ends by itself, however slow the machine is."""
 
 AT_ONCE = Parameters(final_state=replace(STEPS, beside_seconds=0.0))

@@ -18,7 +18,8 @@ from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.settings.problem import make_problem
 
 NONE = np.zeros(1, dtype=np.int64)
-SUBGRADIENT = replace(FinalStateParameters(), largest_program=0)
+PATTERNS = replace(FinalStateParameters(), most_steps=20)
+SUBGRADIENT = replace(PATTERNS, largest_program=0)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -32,7 +33,7 @@ def test_patterns_raise_the_bound(seed: int) -> None:
         FinalStateBound(problem, tier, parts, upper, problem.start, value, parameters).solve(
             Deadline(4, deterministic=True)
         )
-        for parameters in (SUBGRADIENT, FinalStateParameters())
+        for parameters in (SUBGRADIENT, PATTERNS)
     )
     assert max(0.0, 1.02 * steps) < patterns <= value
 
