@@ -20,6 +20,9 @@ from stowplan.optimizer.bounds.waiting import costs_of_waiting
 THRESHOLDS = 8
 """Sizes of each resource from which on pods are asked about by themselves."""
 
+MOST_DEPARTURES = 128
+"""Departures from a node after which all others from it are free, so that time does not grow with the fullest node."""
+
 FINENESS = 256
 """Parts of a pod that the price of a departure is a multiple of: whole numbers are exact."""
 
@@ -60,7 +63,9 @@ def room_bound(problem: Problem, upper: NDArray[np.int32], tier: int, reached: S
             # Those that are unplaced now and find no room are unplaced then, they or others of their class.
             left = int(waiting[some].sum()) - most
             if left > 0:
-                best = max(best, _cheapest(own[some], problem.optional[some], left - room.arrivals(some)))
+                counted = some[own[some] > 0]
+                left -= room.arrivals(some)
+                best = max(best, _cheapest(own[counted], problem.optional[counted], left))
     return best
 
 
@@ -106,7 +111,8 @@ class Room:
     capacities
         Those that count.
     free
-        One ``[n, e]`` for each: what is free once the ``e`` largest pods that may leave have left.
+        One ``[n, e]`` for each: what is free once the ``e`` largest pods that may leave have left. After
+        `MOST_DEPARTURES`, all count as gone that the limit lets leave.
     departures
         The largest ``e``.
     """
@@ -121,7 +127,7 @@ class Room:
         departures: int,
     ) -> None:
         self.capacities, self._free, self._upper, self._size = capacities, free, upper, size
-        self._limit, self._departures = limit, departures
+        self._limit, self.departures = limit, departures
 
     @classmethod
     def of(cls, problem: Problem, upper: NDArray[np.int32], limit: int) -> Room:
@@ -130,7 +136,7 @@ class Room:
         elsewhere = (upper > 0).sum(axis=1)[start.cls] > (upper[start.cls, start.node] > 0)
         may_leave = elsewhere | (problem.optional[start.cls] > 0)
         pod, node = (np.repeat(at[may_leave], start.count[may_leave]) for at in (start.cls, start.node))
-        most = min(limit, int(np.bincount(node, minlength=nodes).max(initial=0)))
+        most = min(limit, MOST_DEPARTURES, int(np.bincount(node, minlength=nodes).max(initial=0)))
         capacities = [rule for rule in problem.rules if isinstance(rule, Capacity) and (rule.demand >= 0).all()]
         free = []
         for rule in capacities:
@@ -140,6 +146,8 @@ class Room:
             if not rule.held_on_source:
                 here = rank < most
                 gained[node[order][here], rank[here] + 1] = rule.demand[pod[order][here]]
+                beyond = ~here & (rank < limit)
+                np.add.at(gained, (node[order][beyond], np.full(beyond.sum(), most)), rule.demand[pod[order][beyond]])
             room = np.maximum(0, rule.free) - start.per_node(nodes, rule.demand)
             # What leaves from an overloaded node makes room only once the overload is gone.
             free.append(np.maximum(0, room[:, None] + np.cumsum(gained, axis=1)))
@@ -148,7 +156,7 @@ class Room:
     def arrivals(self, some: Ints) -> int:
         """Return the most pods of some classes that come to nodes."""
         most = np.minimum(self._upper[some], self._size[some, None]).sum(axis=0, dtype=np.int64)
-        room = np.broadcast_to(most[:, None], (len(most), self._departures + 1))
+        room = np.broadcast_to(most[:, None], (len(most), self.departures + 1))
         for capacity, free in zip(self.capacities, self._free, strict=True):
             demand = capacity.demand[some]
             order = np.argsort(demand, kind="stable")

@@ -262,7 +262,7 @@ class FinalStateBound:
 
     def _take(self, dual: float) -> bool:
         """Keep the multipliers if their bound is the best so far; return whether it is."""
-        if dual <= self._best + 1e-7 * abs(dual):
+        if not dual > self._best + 1e-7 * abs(dual):
             return False
         self._best, self._kept = dual, self._multipliers()
         return True
@@ -378,7 +378,8 @@ class FinalStateBound:
         )
 
     def _set(self, point: Multipliers) -> None:
-        self._price, self._price_of_moves = point.price.copy(), max(0.0, point.moves)
+        self._price = point.price.copy()
+        self._price_of_moves = 0.0 if self._limit is None else max(0.0, point.moves)
         self._prices_of_room = np.maximum(0.0, point.room)
         self._saved = np.clip(point.resting, 0.0, self._resting)
         for tangents, slope in zip(self._tangents, point.slopes, strict=True):

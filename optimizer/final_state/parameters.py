@@ -99,7 +99,7 @@ class FinalStateParameters:
         Steps of the subgradient method per unit of work in deterministic mode; more where there are fewer pairs of a
         class and a node than these.
     most_steps, most_rounds
-        Steps of a run of the subgradient method, and of generating patterns, after which the bound is taken as it is.
+        Steps of the subgradient method in all, and of generating patterns, after which the bound is taken as it is.
     finest_share
         Least difference between shares of the first prices that are tried.
     rate, finest_rate, memory

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stowplan.models.problem import Capacity, MoveBudget, Origin, Placement, Problem, Tier, Unplaced, Weighted
-from stowplan.optimizer.bounds.room import room_bound
+from stowplan.optimizer.bounds.room import MOST_DEPARTURES, Room, room_bound
 from stowplan.optimizer.domains import upper_bounds
 from tests.optimizer.bounds.test_bounds_of_moves import any_problem, with_tiers
 from tests.support.brute_force import legal_values
@@ -52,3 +52,34 @@ def nodes_with_gaps(limit: int) -> Problem:
 def test_each_large_pod_takes_an_eviction(limit: int, waiting: int) -> None:
     problem = nodes_with_gaps(limit)
     assert room_bound(problem, upper_bounds(problem), 0, ()) == waiting
+
+
+def test_pods_that_earlier_tiers_leave_unplaced_are_not_counted_twice() -> None:
+    """Of two pods each of two classes one has room, and it is taken by the class that the tier above counts."""
+    rules = (Capacity(HERE, np.array([1, 1]), np.array([1]), np.ones(1, dtype=np.int64)), MoveBudget(HERE, 0))
+    tiers = tuple(
+        Tier(name, (Weighted(1, Unplaced(HERE, np.array(cost))),))
+        for name, cost in (("urgent", [0, 1]), ("pending", [1, 0]))
+    )
+    two = np.array([2, 2])
+    problem = Problem(("node",), ("a", "b"), two, two, Placement.of([]), rules, tiers)
+    assert room_bound(problem, upper_bounds(problem), 1, (1,)) == 2
+
+
+def test_many_departures_from_one_node_take_no_time() -> None:
+    """Nearly 5,000 pods may leave a node; what waits finds room, and the arrays do not grow with it."""
+    start = Placement.of([(0, 0, 5000)])
+    rules = (Capacity(HERE, np.array([1, 2000]), np.array([5000, 5000]), np.ones(2, dtype=np.int64)),)
+    tier = Tier("pending", (Weighted(1, Unplaced(HERE, np.array([0, 1]))),))
+    problem = Problem(
+        ("full", "empty"),
+        ("old", "large"),
+        np.array([5000, 5]),
+        np.array([0, 5]),
+        start,
+        (*rules, MoveBudget(HERE, 4900)),
+        (tier,),
+    )
+    room = Room.of(problem, upper_bounds(problem), 4900)
+    assert room.departures == MOST_DEPARTURES
+    assert room_bound(problem, upper_bounds(problem), 0, ()) == 1
