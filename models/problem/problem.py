@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem.final_state import FinalCost
 from stowplan.models.problem.placement import Placement
-from stowplan.models.problem.rules import GroupMoveBudget, MoveBudget, Rule
+from stowplan.models.problem.rules import Capacity, GroupMoveBudget, MoveBudget, Rule
 from stowplan.models.problem.terms import Term, Unplaced
 
 
@@ -113,6 +114,11 @@ class Problem:
     def move_limit(self) -> int | None:
         """How many pods may leave the nodes they started on; ``None`` without a limit."""
         return min((rule.limit for rule in self.rules if isinstance(rule, MoveBudget)), default=None)
+
+    @property
+    def plain_capacities(self) -> Sequence[Capacity]:
+        """The capacities that no pod adds to."""
+        return [rule for rule in self.rules if isinstance(rule, Capacity) and (rule.demand >= 0).all()]
 
     @property
     def limits_moves(self) -> bool:

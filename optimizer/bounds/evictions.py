@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import Capacity, Problem, Unplaced
+from stowplan.models.problem import Problem, Unplaced
 from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
 from stowplan.optimizer.evaluate.cost import counts_moves, move_prices
 
@@ -69,7 +69,7 @@ def least_cost_of_room(problem: Problem, most: Ints, wanted: Ints, more: int, pr
     """
     if more <= 0:
         return 0
-    capacities = [rule for rule in problem.rules if isinstance(rule, Capacity) and (rule.demand >= 0).all()]
+    capacities = problem.plain_capacities
     loads = [problem.start.per_node(len(problem.nodes), rule.demand) for rule in capacities]
     needed = [int(rule.demand[wanted].min()) for rule in capacities]
     on_node = np.argsort(problem.start.node, kind="stable")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import Capacity, Problem, Unplaced
 from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
-from stowplan.optimizer.bounds.waiting import costs_of_waiting
+from stowplan.optimizer.bounds.waiting import costs_of_waiting, least_worth
 
 THRESHOLDS = 8
 """Sizes of each resource from which on pods are asked about by themselves."""
@@ -57,7 +57,7 @@ def room_bound(problem: Problem, upper: NDArray[np.int32], tier: int, reached: S
         return 0
     own, waiting = costs_of_waiting(problem, tier), problem.size - problem.start.placed(len(problem.classes))
     earlier, unplaced = _earlier(problem, own, reached[:tier])
-    room, best = Room.of(problem, upper, limit), 0
+    room, best = Room(problem, upper, limit), 0
     for chosen, most in ((own > 0, 0), ((own > 0) | earlier, unplaced)):
         for some in _largest(room.capacities, chosen & (waiting > 0)):
             # Those that are unplaced now and find no room are unplaced then, they or others of their class.
@@ -65,7 +65,7 @@ def room_bound(problem: Problem, upper: NDArray[np.int32], tier: int, reached: S
             if left > 0:
                 counted = some[own[some] > 0]
                 left -= room.arrivals(some)
-                best = max(best, _cheapest(own[counted], problem.optional[counted], left))
+                best = max(best, least_worth(own[counted], np.ones_like(counted), problem.optional[counted], left))
     return best
 
 
@@ -93,69 +93,47 @@ def _largest(capacities: Sequence[Capacity], chosen: Bools) -> Iterator[Ints]:
             yield classes[capacity.demand[classes] >= size]
 
 
-def _cheapest(cost: Ints, pods: Ints, left: int) -> int:
-    """Return what so many pods cost at least, of which there are ``pods[c]``."""
-    total = 0
-    for c in np.argsort(cost, kind="stable").tolist():
-        taken = max(0, min(left, int(pods[c])))
-        total += taken * int(cost[c])
-        left -= taken
-    return total
-
-
 class Room:
     """How many pods nodes can take if some leave.
 
     Parameters
     ----------
-    capacities
-        Those that count.
-    free
-        One ``[n, e]`` for each: what is free once the ``e`` largest pods that may leave have left. After
-        `MOST_DEPARTURES`, all count as gone that the limit lets leave.
+    upper
+        ``[c, n]`` the most pods of each class that a node can hold.
+    limit
+        How many pods may leave in all.
+
+    Attributes
+    ----------
     departures
-        The largest ``e``.
+        How many may leave one node; after `MOST_DEPARTURES`, all count as gone that the limit lets leave.
     """
 
-    def __init__(
-        self,
-        capacities: Sequence[Capacity],
-        free: Sequence[Ints],
-        upper: NDArray[np.int32],
-        size: Ints,
-        limit: int,
-        departures: int,
-    ) -> None:
-        self.capacities, self._free, self._upper, self._size = capacities, free, upper, size
-        self._limit, self.departures = limit, departures
-
-    @classmethod
-    def of(cls, problem: Problem, upper: NDArray[np.int32], limit: int) -> Room:
-        """Return the room on the nodes of a problem."""
+    def __init__(self, problem: Problem, upper: NDArray[np.int32], limit: int) -> None:
+        self._upper, self._size, self._limit = upper, problem.size, limit
+        self.capacities = problem.plain_capacities
         start, nodes = problem.start, len(problem.nodes)
         elsewhere = (upper > 0).sum(axis=1)[start.cls] > (upper[start.cls, start.node] > 0)
         may_leave = elsewhere | (problem.optional[start.cls] > 0)
         pod, node = (np.repeat(at[may_leave], start.count[may_leave]) for at in (start.cls, start.node))
-        most = min(limit, MOST_DEPARTURES, int(np.bincount(node, minlength=nodes).max(initial=0)))
-        capacities = [rule for rule in problem.rules if isinstance(rule, Capacity) and (rule.demand >= 0).all()]
-        free = []
-        for rule in capacities:
-            order = np.lexsort((-rule.demand[pod], node))
-            rank = np.arange(len(order)) - np.searchsorted(node[order], node[order])
+        self.departures = most = min(limit, MOST_DEPARTURES, int(np.bincount(node, minlength=nodes).max(initial=0)))
+        source = np.sort(node)
+        rank = np.arange(len(source)) - np.searchsorted(source, source)
+        column, leaves = np.minimum(rank + 1, most), rank < limit
+        self._free = []
+        for rule in self.capacities:
+            # What leaves from an overloaded node makes room only once the overload is gone.
+            room = np.maximum(0, rule.free) - start.per_node(nodes, rule.demand)
             gained = np.zeros((nodes, most + 1), dtype=np.int64)
             if not rule.held_on_source:
-                here = rank < most
-                gained[node[order][here], rank[here] + 1] = rule.demand[pod[order][here]]
-                beyond = ~here & (rank < limit)
-                np.add.at(gained, (node[order][beyond], np.full(beyond.sum(), most)), rule.demand[pod[order][beyond]])
-            room = np.maximum(0, rule.free) - start.per_node(nodes, rule.demand)
-            # What leaves from an overloaded node makes room only once the overload is gone.
-            free.append(np.maximum(0, room[:, None] + np.cumsum(gained, axis=1)))
-        return cls(capacities, free, upper, problem.size, limit, most)
+                demand = rule.demand[pod][np.lexsort((-rule.demand[pod], node))]
+                np.add.at(gained, (source[leaves], column[leaves]), demand[leaves])
+            # One [n, e] each: what is free once the e largest pods that may leave have left.
+            self._free.append(np.maximum(0, room[:, None] + np.cumsum(gained, axis=1)))
 
     def arrivals(self, some: Ints) -> int:
         """Return the most pods of some classes that come to nodes."""
-        most = np.minimum(self._upper[some], self._size[some, None]).sum(axis=0, dtype=np.int64)
+        most = self._upper[some].sum(axis=0, dtype=np.int64)
         room = np.broadcast_to(most[:, None], (len(most), self.departures + 1))
         for capacity, free in zip(self.capacities, self._free, strict=True):
             demand = capacity.demand[some]

@@ -45,7 +45,7 @@ def waiting_bound(problem: Problem, tier: int, proven: Sequence[int]) -> int:
         counted = costs_of_waiting(problem, earlier)
         if problem.tiers[earlier].counts_unscheduled and not (used & (counted > 0)).any():
             used |= counted > 0
-            total += _least_worth(worth, counted, problem.optional, bound)
+            total += least_worth(worth, counted, problem.optional, bound)
     return total
 
 
@@ -58,7 +58,7 @@ def costs_of_waiting(problem: Problem, tier: int) -> Ints:
     return total
 
 
-def _least_worth(worth: Ints, counted: Ints, pods: Ints, wanted: int) -> int:
+def least_worth(worth: Ints, counted: Ints, pods: Ints, wanted: int) -> int:
     """Return at most the least worth of pods that count ``wanted`` together, of which there are ``pods[c]``."""
     total = Fraction(0)
     classes = np.flatnonzero((counted > 0) & (pods > 0)).tolist()

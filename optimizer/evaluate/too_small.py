@@ -49,9 +49,8 @@ def _too_small(problem: Problem, cls: Ints) -> Bools:
 
 def _rooms(problem: Problem) -> Iterator[tuple[Capacity, Ints]]:
     """Yield the capacities in which no pod makes room, each with ``[N]`` the most that one pod can ask for."""
-    for rule in problem.rules:
-        if isinstance(rule, Capacity) and (rule.demand >= 0).all():
-            room = np.maximum(0, rule.free)
-            if rule.held_on_source:
-                room -= problem.start.per_node(len(problem.nodes), rule.demand)
-            yield rule, room
+    for rule in problem.plain_capacities:
+        room = np.maximum(0, rule.free)
+        if rule.held_on_source:
+            room -= problem.start.per_node(len(problem.nodes), rule.demand)
+        yield rule, room

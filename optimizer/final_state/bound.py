@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +37,30 @@ from stowplan.optimizer.final_state.tangents import Tangents
 SAFETY = 1e-9
 """Share of the sum of all amounts by which a bound is lowered, against rounding."""
 
-
 FIRST_PRICE, NEXT_PRICE = 0.5, 1.5
 """The first price of a scarce capacity that is tried, in what pods are worth on average, and how the next ones grow."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Minimum:
+    """The minimum of the Lagrangian at some multipliers.
+
+    Parameters
+    ----------
+    value
+        The dual function there, a lower bound.
+    pods
+        ``[c, n]``
+    without
+        ``[c]`` pods without a node.
+    loads
+        ``[t][n]`` where the tangent of each curve touches it.
+    """
+
+    value: float
+    pods: Ints
+    without: Floats
+    loads: Sequence[Floats]
 
 
 class FinalStateBound:
@@ -183,7 +204,7 @@ class FinalStateBound:
     def _steps_in_time(self, deadline: Deadline) -> float:
         """Return about how many steps there is time for."""
         began = time.monotonic()
-        self._take(self._evaluate()[0])
+        self._take(self._evaluate().value)
         return math.inf if deadline.deterministic else deadline.remaining / max(1e-6, time.monotonic() - began)
 
     def _ends(self, deadline: Deadline) -> bool:
@@ -209,10 +230,11 @@ class FinalStateBound:
         made = self._climb(deadline, rate, steps)
         near = self._best, self._kept
         for tangents in self._tangents:
-            tangents.slope = self._clipped(tangents, np.zeros_like(tangents.slope))
+            tangents.turn(0.0)
         self._price, self._price_of_moves = self._worth(), 0.0
         self._prices_of_room, self._saved = np.zeros_like(self._free), np.zeros_like(self._saved)
         self._best = -math.inf
+        self._take(self._evaluate().value)
         self._begin_at_slopes(deadline)
         made += self._climb(deadline, rate, steps)
         if near[0] > self._best:
@@ -221,7 +243,6 @@ class FinalStateBound:
 
     def _begin_at_slopes(self, deadline: Deadline) -> None:
         """Price pods, moves, and capacities on a few lines from where slopes are."""
-        self._take(self._evaluate()[0])
         self._scale_prices(deadline)
         self._price_rest()
         self._price_scarce(deadline)
@@ -241,7 +262,7 @@ class FinalStateBound:
                     if deadline.over:
                         return
                     self._price = near * prices
-                    tried[near] = self._evaluate()[0]
+                    tried[near] = self._evaluate().value
                     self._take(tried[near])
             best, share = max((dual, near) for near, dual in tried.items())
             step /= 2
@@ -257,7 +278,7 @@ class FinalStateBound:
         spared = np.sort(self._resting)[::-1]
         self._price_of_moves = float(spared[min(self._limit, len(spared) - 1)])
         self._saved = self._resting.copy()
-        if not self._take(self._evaluate()[0]):
+        if not self._take(self._evaluate().value):
             self._set(self._kept)
 
     def _take(self, dual: float) -> bool:
@@ -283,7 +304,7 @@ class FinalStateBound:
                 room = from_here.room.copy()
                 room[row] += each
                 self._set(replace(from_here, price=from_here.price + each * demand, room=room))
-                if not self._take(self._evaluate()[0]):
+                if not self._take(self._evaluate().value):
                     break
                 each *= NEXT_PRICE
             self._set(self._kept)
@@ -316,11 +337,11 @@ class FinalStateBound:
         ascent = Ascent([price, room, price, *curves, price], rate, chosen.memory)
         before, risen, kept_at = self._best, 0, -chosen.patience
         for step in range(most):
-            dual, pods, without = self._evaluate()
-            if self._take(dual):
+            found = self._evaluate()
+            if self._take(found.value):
                 risen = step
                 if keeping and step >= kept_at + chosen.kept_every:
-                    self._add(pods)
+                    self._add(found.pods)
                     kept_at = step
             if self._ends(deadline) or step >= risen + chosen.in_vain_steps:
                 return step + 1
@@ -328,7 +349,7 @@ class FinalStateBound:
                 if self._best - before <= chosen.least_rise * (self._value - self._best):
                     return step + 1
                 before = self._best
-            self._set(ascent.step(self._multipliers(), self._subgradient(pods, without)))
+            self._set(ascent.step(self._multipliers(), self._subgradient(found)))
         return most
 
     def _generate(self, deadline: Deadline) -> None:
@@ -343,8 +364,8 @@ class FinalStateBound:
             if proposed is None or self._ends(deadline):
                 return
             self._set(self._kept.toward(proposed, share))
-            dual, pods, _ = self._evaluate()
-            better, new = self._take(dual), self._add(pods)
+            found = self._evaluate()
+            better, new = self._take(found.value), self._add(found.pods)
             if not new and share == 1.0:
                 return  # nothing has a reduced cost: the master's value is the best bound there is
             # Where nothing new shows up on the way, look at the master's own multipliers.
@@ -383,10 +404,10 @@ class FinalStateBound:
         self._prices_of_room = np.maximum(0.0, point.room)
         self._saved = np.clip(point.resting, 0.0, self._resting)
         for tangents, slope in zip(self._tangents, point.slopes, strict=True):
-            tangents.slope = self._clipped(tangents, slope)
+            tangents.turn(slope)
 
-    def _evaluate(self) -> tuple[float, Ints, Floats]:
-        """Return the dual, and ``[c, n]`` the pods of the minimum, and ``[c]`` those without a node."""
+    def _evaluate(self) -> Minimum:
+        """Return the minimum at the multipliers as they are."""
         problem = self._problem
         move = self._move + self._price_of_moves
         # Where a move saved more than it costs, pods would leave their node for itself.
@@ -395,8 +416,10 @@ class FinalStateBound:
         constant = float((self._start * move[:, None]).sum() - (self._prices_of_room * self._free).sum() + saved.sum())
         if self._limit is not None:
             constant -= self._price_of_moves * self._limit
+        loads = []
         for tangents in self._tangents:
-            _, lowest = tangents.values()
+            touching, lowest = tangents.values()
+            loads.append(touching)
             constant += float((lowest + tangents.slope * tangents.term.held).sum())
         gain = self._missing - self._price
         without = np.where(gain < 0, problem.optional, 0)
@@ -405,10 +428,11 @@ class FinalStateBound:
         least, chosen = self._pricing.cheapest(self._price, move, self._prices_of_room, slopes)
         dual += float(least.sum())
         amounts = abs(constant) + float(np.abs(self._price * problem.size).sum() + np.abs(least).sum())
-        return dual - SAFETY * amounts, chosen, without.astype(np.float64)
+        return Minimum(dual - SAFETY * amounts, chosen, without.astype(np.float64), loads)
 
-    def _subgradient(self, chosen: Ints, without: Floats) -> Multipliers:
+    def _subgradient(self, found: Minimum) -> Multipliers:
         """Return how far the minimum is from what the constraints say; nothing where a multiplier cannot follow."""
+        chosen = found.pods
         over = self._demands @ chosen - self._free
         over[(over < 0) & (self._prices_of_room <= 0)] = 0.0
         left = np.maximum(0, self._start - chosen).sum(axis=1)
@@ -416,22 +440,13 @@ class FinalStateBound:
         resting[(resting < 0) & (self._saved <= 0) | (resting > 0) & (self._saved >= self._resting)] = 0.0
         beyond = 0.0 if self._limit is None else float(left.sum() - self._limit)
         bends = []
-        for tangents in self._tangents:
-            point, _ = tangents.values()
+        for tangents, point in zip(self._tangents, found.loads, strict=True):
             load = tangents.term.held + tangents.term.demand @ chosen
             bends.append(np.where(tangents.term.curve >= 0, load - point, 0.0))
-        lacking = self._problem.size - without - chosen.sum(axis=1)
+        lacking = self._problem.size - found.without - chosen.sum(axis=1)
         return Multipliers(
             lacking, over, max(beyond, 0.0) if self._price_of_moves <= 0 else beyond, tuple(bends), resting
         )
-
-    def _clipped(self, tangents: Tangents, slope: Floats) -> Floats:
-        """Return slopes that the curves have."""
-        low, high = np.zeros(len(slope)), np.zeros(len(slope))
-        here = tangents.term.curve >= 0
-        slopes = tangents.weight * tangents.term.curves.slope[tangents.term.curve[here]]
-        low[here], high[here] = slopes.min(axis=1), slopes.max(axis=1)
-        return np.clip(slope, low, high)
 
 
 def whole(bound: float, value: int, step: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
-from stowplan.models.problem import Capacity, Detail, NodeCurve, Part, Prefer, Problem, Tier, Unplaced
+from stowplan.models.problem import Detail, NodeCurve, Part, Prefer, Problem, Tier, Unplaced
 from stowplan.optimizer.evaluate.cost import move_prices
 
 
@@ -53,7 +53,6 @@ def convex_curves(tier: Tier) -> Iterator[tuple[int, NodeCurve]]:
 
 def rooms(problem: Problem) -> Iterator[tuple[Ints, Ints]]:
     """Yield ``[c]`` the demand and ``[n]`` the room of each capacity that no pod adds to; as much as today at least."""
-    for rule in problem.rules:
-        if isinstance(rule, Capacity) and (rule.demand >= 0).all():
-            today = problem.start.per_node(len(problem.nodes), rule.demand)
-            yield rule.demand, np.maximum(np.maximum(0, rule.free), today)
+    for rule in problem.plain_capacities:
+        today = problem.start.per_node(len(problem.nodes), rule.demand)
+        yield rule.demand, np.maximum(np.maximum(0, rule.free), today)

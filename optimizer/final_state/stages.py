@@ -127,11 +127,10 @@ class FinalStateStages:
             limited = run.evaluator.problem.move_limit is not None
             more = (run.best,) if limited else ()
             options = replace(self._options, time_limit=deadline.seconds)
-            if deadline.deterministic:
-                outcome = steer(options, candidates=(*candidates, *more), stop=run.stop)
-            else:
-                served = Served(run.stop, self._tier, deadline.seconds * least / share)
-                outcome = steer(options, candidates=(*candidates, *more), stop=served, progress=served.hear)
+            served = Served(
+                run.stop, self._tier, math.inf if deadline.deterministic else deadline.seconds * least / share
+            )
+            outcome = steer(options, candidates=(*candidates, *more), stop=served, progress=served.hear)
             run.offer(outcome.placement, "surrogates")
             self._take_bounds(outcome)
 

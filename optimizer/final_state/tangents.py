@@ -19,11 +19,15 @@ class Tangents:
     ----------
     slope
         ``[n]`` slope of the tangent of each node.
+    flattest, steepest
+        ``[n]`` the slopes that each curve has.
     """
 
     weight: float
     term: NodeCurve
     slope: Floats
+    flattest: Floats
+    steepest: Floats
 
     @classmethod
     def of(cls, weight: int, term: NodeCurve, placement: Placement) -> Self:
@@ -32,8 +36,15 @@ class Tangents:
         slope = np.zeros(len(load))
         here = term.curve >= 0
         piece = np.maximum(0, (load[here][:, None] >= term.curves.start[term.curve[here]]).sum(axis=1) - 1)
-        slope[here] = weight * term.curves.slope[term.curve[here], piece]
-        return cls(float(weight), term, slope)
+        slopes = weight * term.curves.slope[term.curve[here]]
+        slope[here] = np.take_along_axis(slopes, piece[:, None], axis=1)[:, 0]
+        flattest, steepest = np.zeros(len(load)), np.zeros(len(load))
+        flattest[here], steepest[here] = slopes.min(axis=1), slopes.max(axis=1)
+        return cls(float(weight), term, slope, flattest, steepest)
+
+    def turn(self, slope: Floats | float) -> None:
+        """Take other slopes, as far as the curves have them."""
+        self.slope = np.clip(slope, self.flattest, self.steepest)
 
     def values(self) -> tuple[Floats, Floats]:
         """Return ``[n]`` where each tangent touches, and the least of curve minus slope times load."""

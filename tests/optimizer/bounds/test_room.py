@@ -80,6 +80,6 @@ def test_many_departures_from_one_node_take_no_time() -> None:
         (*rules, MoveBudget(HERE, 4900)),
         (tier,),
     )
-    room = Room.of(problem, upper_bounds(problem), 4900)
+    room = Room(problem, upper_bounds(problem), 4900)
     assert room.departures == MOST_DEPARTURES
     assert room_bound(problem, upper_bounds(problem), 0, ()) == 1
