@@ -24,6 +24,7 @@ from stowplan.optimizer.parts.parameters import PartParameters
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.reconfiguration.parameters import ReconfigurationParameters
 from stowplan.optimizer.regions.parameters import RegionParameters
+from stowplan.optimizer.transfers.parameters import TransferParameters
 
 D = TypeVar("D")
 
@@ -162,6 +163,7 @@ class Parameters:
     final_state: FinalStateParameters = field(default_factory=FinalStateParameters)
     node_changes: NodeChangeParameters = field(default_factory=NodeChangeParameters)
     closing: ClosingParameters = field(default_factory=ClosingParameters)
+    transfers: TransferParameters = field(default_factory=TransferParameters)
     rearrangement: RearrangementParameters = field(default_factory=RearrangementParameters)
     reconfiguration: ReconfigurationParameters = field(default_factory=ReconfigurationParameters)
     parts: PartParameters = field(default_factory=PartParameters)

@@ -31,6 +31,7 @@ from stowplan.optimizer.proofs import ProofTurns
 from stowplan.optimizer.rearrangement.engine import WalkEngine
 from stowplan.optimizer.regions.engine import RegionEngine
 from stowplan.optimizer.run import Found, KnownBound, Progress, Run, silent, unheard
+from stowplan.optimizer.transfers.turns import TransferTurns
 from stowplan.optimizer.workplace import Workplace
 
 __all__ = ["Options", "solve"]
@@ -115,6 +116,7 @@ class _Portfolio:
         self.node_changes = NodeChangeTurns(run, options, every.node_changes, every.cpsat, changes)
         self.proofs = ProofTurns(run, options, every)
         self.walk = WalkEngine(run, options, every.rearrangement, self.workplace.processes)
+        self.transfers = TransferTurns(run, options, every.transfers, every.cpsat, self.workplace.processes)
         self.closing = ClosingTurns(run, options, every.closing, every.rearrangement)
         self.regions = RegionEngine(
             run,
@@ -187,6 +189,7 @@ class _Portfolio:
             self._bound_cheaply()
             self.closing.spare(charging)
         if not any(run.is_open(tier) for tier in range(self._leading(Unplaced))):
+            self.transfers.take_first(leading)
             if self.closing.begin(leading):
                 self.constructive.take(leading)
             self._change_nodes()  # else the tiers above come first, which change what there is to be bounded
@@ -204,6 +207,7 @@ class _Portfolio:
         for tier in self.tiers:
             if tier >= leading:
                 self._close_by_columns(engine, tier, chosen.later_column_share, len(self.tiers))
+            self.transfers.take(tier)
             self._bound(tier)
             far = self.walk.go_on(tier)
             if self.exact and not far:
@@ -230,6 +234,7 @@ class _Portfolio:
         rooms = 0
         for tier in range(leading):
             self._bound_cheaply()
+            self.transfers.take(tier)
             if not run.over and self.closing.suit(tier):
                 self._bound(tier, self.all_parameters.closing.bounding)
             closed = self.closing.close(tier)

@@ -39,8 +39,8 @@ FLOORS = {
     "optimizer": (
         "compiled deadline threads memory highs processes distributed evaluate domains kinds subproblem cpsat backend "
         "annealing annealing_elsewhere bounds column_generation lns checkpoint run constructive node_changes "
-        "rearrangement reconfiguration closing parts regions final_state parameters workplace proofs portfolio "
-        "move_limits warm"
+        "rearrangement reconfiguration closing transfers parts regions final_state parameters workplace proofs "
+        "portfolio move_limits warm"
     ),
     "plans": (
         "preconditions cordons disruption budgets movability move creations replacements tokens dry_run sequencing "

@@ -14,15 +14,15 @@ from stowplan.models.arrays import Ints
 from stowplan.models.problem import NodeCurve, Open, Placement, Problem
 from stowplan.optimizer.bounds.node_programs import node_programs, separable_terms
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
-from stowplan.optimizer.cpsat.solve import build
-from stowplan.optimizer.cpsat.task import SolverLimits, Task, solve_task
+from stowplan.optimizer.cpsat.task import SolverLimits
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.node_changes.generation import ChangeGeneration
 from stowplan.optimizer.node_changes.parameters import NodeChangeParameters
 from stowplan.optimizer.node_changes.realization import realize
+from stowplan.optimizer.node_changes.sub_problem import rearranged
 from stowplan.optimizer.subproblem.index import Index
-from stowplan.optimizer.subproblem.scope import Free, replaced
+from stowplan.optimizer.subproblem.scope import Free
 
 NAME = "Dantzig-Wolfe decomposition"
 """What results call it."""
@@ -165,17 +165,6 @@ class NodeChangeEngine:
             if pairs > chosen.variables_per_second * left:
                 return searched  # the model would take longer to write than there is time
             searched = True
-            values = self.evaluator.evaluate(self.placement).values
-            model = build(
-                index,
-                self.tier,
-                values[: self.tier],
-                self.placement,
-                values,
-                free,
-                lexicographic=True,
-                largest_span=self.cpsat.largest_span,
-            )
             seconds = None if deadline.deterministic else max(0.1, deadline.remaining)
             limits = SolverLimits(
                 seconds,
@@ -184,13 +173,13 @@ class NodeChangeEngine:
                 seed=seed,
                 symmetry_variables=self.cpsat.symmetry_variables,
             )
-            found = solve_task(Task(model.model, limits), deadline.stop.is_set)
-            work += found.work
-            better = False
-            if found.values is not None:
-                placement = replaced(self.placement, free, model.variables.table(found.values))
-                if better := offer(placement):
-                    self.placement = placement
+            placement, spent = rearranged(
+                index, self.tier, self.placement, free, limits, self.cpsat, deadline.stop.is_set
+            )
+            work += spent
+            better = placement is not None and offer(placement)
+            if placement is not None and better:
+                self.placement = placement
             if not better:
                 before, size = free, max(size, pairs) * chosen.growth
         return searched

@@ -1,0 +1,1 @@
+"""Tiers that count: one integer program over the pods of each kind that leave each node, and those that come to it."""

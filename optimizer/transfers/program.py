@@ -1,0 +1,275 @@
+"""The integer program over transfers: how many pods of each kind leave each node, and how many come to it.
+
+With ``a[n,k]`` pods that come, ``d[n,k]`` that leave, ``o[n]`` for a node in use and ``u[k]`` pods without a node:
+
+    min Σ linear[n,k]·(a[n,k] − d[n,k]) + Σ move[k]·d[n,k] + Σ opening[n]·o[n] + Σ unplaced[k]·u[k]
+    Σ_k demand_r[k]·(a[n,k] − d[n,k]) ≤ capacity[n,r] − load[n,r]                for every node and capacity
+    Σ_k demand_r[k]·a[n,k] ≤ capacity[n,r]·o[n],   d[n,k] ≥ start[n,k]·(1 − o[n])
+    Σ_n (a[n,k] − d[n,k]) + u[k] = size[k] − Σ_n start[n,k]                      for every kind
+    Σ_k move_e[k]·Σ_n d[n,k] + Σ_k unplaced_e[k]·u[k] + Σ_n opening_e[n]·o[n] ≤ most_e
+    Σ_{n,k} move_e[k]·start[n,k]·(1 − o[n]) ≤ most_e                             where that side constraint counts moves
+
+The last row is implied, but as a knapsack of the nodes that are emptied it has cover cuts, which the solver finds. What
+kinds and nodes are, `node_programs` says; rules between nodes are left out, so that the value is a lower bound.
+
+Demands are whole numbers up to `FINEST`, larger ones are divided and rounded so that no placement is excluded: the
+tolerances of a solver in floating point are far smaller than one such number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+
+from stowplan.models.arrays import Floats, Ints
+from stowplan.optimizer.bounds.node_programs import Programs
+from stowplan.optimizer.highs import linear_program
+
+FINEST = 1 << 14
+"""The largest demand or capacity in the rows of the program."""
+
+LARGEST_VALUE = 10**8
+"""The largest value, in steps of the tier, that floating point tells apart from the next one with much to spare."""
+
+TOLERANCE = 1e-3
+"""What a bound may be above a whole number and count as that number."""
+
+INFINITE = highspy.kHighsInf
+
+ENDED = (
+    highspy.HighsModelStatus.kOptimal,
+    highspy.HighsModelStatus.kTimeLimit,
+    highspy.HighsModelStatus.kInterrupt,
+)
+"""How runs end whose bound counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the program: ``low ≤ Σ amount·column ≤ high``."""
+
+    low: float
+    high: float
+    column: Ints
+    amount: Ints
+
+
+class TransferProgram:
+    """The program of a tier that is linear in the numbers of pods.
+
+    Parameters
+    ----------
+    programs
+        The programs of all nodes, without costs of loads; see `suits`.
+
+    Attributes
+    ----------
+    variables
+        Number of columns.
+    """
+
+    @staticmethod
+    def suits(programs: Programs) -> bool:
+        """Whether no load has a cost, using a node costs nothing less than nothing, and numbers are small enough."""
+        tables, limits = programs.tables, programs.limits
+        used = np.unique(tables.curve)
+        linear = not tables.slope[used].any() and not tables.value[used].any()
+        closed = (tables.opening >= 0).all() and (limits.opening >= 0).all()
+        largest = np.abs(limits.most).max(initial=0)
+        return bool(linear and closed and largest < LARGEST_VALUE and _highest(programs) < LARGEST_VALUE)
+
+    def __init__(self, programs: Programs) -> None:
+        self.programs = programs
+        tables, limits, each = programs.tables, programs.limits, programs.program
+        self.start, upper = tables.start[each], tables.upper[each]
+        self._room = (tables.capacity - tables.base)[each]
+        opening = tables.opening[each]
+        self._come, self._leave = np.argwhere(upper > self.start), np.argwhere(self.start > 0)
+        self._used = np.flatnonzero((opening > 0) | limits.opening[each].any(axis=1))
+        self._waiting = np.flatnonzero(programs.optional > 0)
+        first = np.cumsum([0, len(self._come), len(self._leave), len(self._used), len(self._waiting)])
+        self.variables = int(first[-1])
+        self._first_leave, self._first_used, self._first_waiting = (int(i) for i in first[1:4])
+        linear, (a, b), (c, d) = tables.linear[each], self._come.T, self._leave.T
+        cost = [linear[a, b], tables.move[d] - linear[c, d], opening[self._used], programs.unplaced[self._waiting]]
+        self._cost: Ints = np.concatenate(cost) // programs.scale
+        self._step = max(1, int(np.gcd.reduce(self._cost)))
+        most = [(upper - self.start)[a, b], self.start[c, d], np.ones(len(self._used), dtype=np.int64)]
+        self._most: Ints = np.concatenate([*most, programs.optional[self._waiting]])
+        self._constant = (programs.constant + int((linear * self.start).sum())) // programs.scale
+        self._rows = self._all_rows()
+
+    def solver(self, seconds: float, below: int | None = None) -> TransferSolver:
+        """Return a solver of the program.
+
+        Parameters
+        ----------
+        below
+            Search only what has a lower value: proofs that there is nothing are often quicker then.
+        """
+        lp = linear_program()
+        lp.setOptionValue("time_limit", max(0.05, seconds))
+        lp.setOptionValue("mip_rel_gap", 0.0)
+        for most in self._most.tolist():
+            lp.addVar(0.0, float(most))
+        every = np.arange(self.variables, dtype=np.int32)
+        lp.changeColsCost(self.variables, every, self._cost / self._step)
+        lp.changeColsIntegrality(self.variables, every, np.full(self.variables, highspy.HighsVarType.kInteger))
+        rows = self._rows
+        if below is not None:
+            columns = np.flatnonzero(self._cost)
+            highest = (below - 1 - self._constant) // self._step
+            rows = [*rows, Row(-INFINITE, highest, columns, self._cost[columns] // self._step)]
+        for row in rows:
+            # Powers of two change no number; rows of small numbers suit the tolerances of the solver.
+            scale = 2.0 ** -math.floor(math.log2(max(1, int(np.abs(row.amount).max(initial=1)))))
+            lp.addRow(
+                row.low * scale, row.high * scale, len(row.column), row.column.astype(np.int32), row.amount * scale
+            )
+        return TransferSolver(self, lp, below)
+
+    def value_of(self, objective: float) -> int:
+        """Return the least value of the tier that is not below what a solver says of its objective."""
+        return self._constant + self._step * math.ceil(objective - TOLERANCE)
+
+    def worth(self, solution: Floats) -> int:
+        """Return the value of the tier that a solution has, rules between nodes left aside."""
+        return self._constant + int(self._cost @ np.rint(solution).astype(np.int64))
+
+    def pods(self, solution: Floats) -> Ints:
+        """``[n, k]`` the pods of each kind on each node in a solution."""
+        found, whole = self.start.copy(), np.rint(solution).astype(np.int64)
+        found[tuple(self._come.T)] += whole[: self._first_leave]
+        found[tuple(self._leave.T)] -= whole[self._first_leave : self._first_used]
+        return found
+
+    def _all_rows(self) -> list[Row]:
+        programs, nodes = self.programs, np.arange(len(self.start) + 1)
+        come, leave = (np.searchsorted(pairs[:, 0], nodes) for pairs in (self._come, self._leave))
+        used = {n: self._first_used + i for i, n in enumerate(self._used.tolist())}
+        rows: list[Row] = []
+        for n in range(len(self.start)):
+            arriving = np.arange(come[n], come[n + 1])
+            leaving = self._first_leave + np.arange(leave[n], leave[n + 1])
+            rows += self._rows_of_node(n, arriving, leaving, used.get(n))
+        kinds = len(programs.size)
+        missing = programs.size - self.start.sum(axis=0)
+        for k in range(kinds):
+            coming = np.flatnonzero(self._come[:, 1] == k)
+            going = self._first_leave + np.flatnonzero(self._leave[:, 1] == k)
+            waiting = self._first_waiting + np.flatnonzero(self._waiting == k)
+            columns = np.concatenate([coming, waiting, going])
+            amounts = np.where(columns < self._first_leave, 1, -1)
+            amounts[columns >= self._first_waiting] = 1
+            rows.append(Row(float(missing[k]), float(missing[k]), columns, amounts))
+        return rows + self._side_rows()
+
+    def _rows_of_node(self, n: int, arriving: Ints, leaving: Ints, used: int | None) -> list[Row]:
+        """Return the rows of a node: its capacities, and that it is in use where it has pods."""
+        rows: list[Row] = []
+        here, there = self._come[arriving, 1], self._leave[leaving - self._first_leave, 1]
+        for demand, room in zip(self.programs.tables.demand, self._room[n].tolist(), strict=True):
+            load = int(demand @ self.start[n])
+            largest = max(
+                abs(room), int(np.abs(demand[here]).max(initial=0)), int(np.abs(demand[there]).max(initial=0))
+            )
+            unit = -(-max(largest, 1) // FINEST)
+            down, up = demand // unit, -(-demand // unit)
+            if demand[here].any():
+                columns = np.concatenate([arriving, leaving])
+                amounts = np.concatenate([down[here], -up[there]])
+                rows.append(Row(-INFINITE, float(max(0, room - load) // unit), columns, amounts))
+            if used is not None and len(arriving) and (demand[here] >= 0).all() and (demand[there] >= 0).all():
+                amounts = np.append(down[here], -(max(0, room) // unit))
+                rows.append(Row(-INFINITE, 0.0, np.append(arriving, used), amounts))
+        if used is not None:
+            for column, k in zip(leaving.tolist(), there.tolist(), strict=True):
+                pods = int(self.start[n, k])
+                rows.append(Row(float(pods), INFINITE, np.array([column, used]), np.array([1, pods])))
+        return rows
+
+    def _side_rows(self) -> list[Row]:
+        programs, limits = self.programs, self.programs.limits
+        rows: list[Row] = []
+        for e, most in enumerate(limits.most.tolist()):
+            opening = limits.opening[programs.program, e][self._used]
+            amounts = np.zeros(self.variables, dtype=np.int64)
+            amounts[self._first_leave : self._first_used] = limits.move[e, self._leave[:, 1]]
+            amounts[self._first_used : self._first_waiting] = opening
+            amounts[self._first_waiting :] = limits.unplaced[e, self._waiting]
+            columns = np.flatnonzero(amounts)
+            rows.append(Row(-INFINITE, float(most), columns, amounts[columns]))
+            away = (self.start @ limits.move[e])[self._used]
+            if (away > 0).any() and (limits.move[e] >= 0).all() and (amounts >= 0).all():
+                some = np.flatnonzero(away)
+                rows.append(Row(float(away.sum() - most), INFINITE, self._first_used + some, away[some]))
+        return rows
+
+
+class TransferSolver:
+    """One run of a solver on the program, which can be ended from another thread.
+
+    Parameters
+    ----------
+    below
+        A row says that values are lower.
+    """
+
+    def __init__(self, program: TransferProgram, lp: highspy.Highs, below: int | None) -> None:
+        self._program, self._lp, self._below = program, lp, below
+        self._ended = False
+
+    def end(self) -> None:
+        """End the run soon."""
+        self._ended = True
+
+    def run(self, over: Callable[[], bool], bound: Callable[[int], object], found: Callable[[Floats], object]) -> bool:
+        """Solve the program; return whether nothing better is left to be found.
+
+        Parameters
+        ----------
+        over
+            Whether to end.
+        bound
+            Called with lower bounds of the tier, as they rise.
+        found
+            Called with solutions, each better than those before.
+        """
+        lp = self._lp
+
+        def look(event: highspy.HighsCallbackEvent) -> None:
+            if self._ended or over():
+                event.interrupt()
+
+        def better(event: highspy.HighsCallbackEvent) -> None:
+            self._bounded(event.data_out.mip_dual_bound, bound)
+            found(np.array(event.data_out.mip_solution, dtype=np.float64))
+
+        lp.cbMipInterrupt.subscribe(look)
+        lp.cbSimplexInterrupt.subscribe(look)
+        lp.cbMipImprovingSolution.subscribe(better)
+        lp.run()
+        status, info = lp.getModelStatus(), lp.getInfo()
+        if status == highspy.HighsModelStatus.kInfeasible and self._below is not None:
+            bound(self._below)
+            return True
+        if status in ENDED:
+            self._bounded(info.mip_dual_bound, bound)
+        return bool(status == highspy.HighsModelStatus.kOptimal)
+
+    def _bounded(self, objective: float, bound: Callable[[int], object]) -> None:
+        if math.isfinite(objective):
+            value = self._program.value_of(objective)
+            bound(value if self._below is None else min(value, self._below))
+
+
+def _highest(programs: Programs) -> int:
+    """Return at least what any placement costs, in units of the tier."""
+    tables, pods = programs.tables, int(programs.size.sum())
+    each = max(int(np.abs(part).max(initial=0)) for part in (tables.linear, tables.move, programs.unplaced))
+    opened = int(tables.opening[programs.program].sum())
+    return (2 * each * pods + opened + abs(programs.constant)) // programs.scale
