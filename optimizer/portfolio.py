@@ -197,6 +197,7 @@ class _Portfolio:
         self.walk.spare_moves()
         self._change_nodes()
         self.regions.work()
+        self.transfers.take_first(len(self.tiers))
         if not only:
             if not self.walk.begin():
                 self.anneal(chosen.exact_annealing_share if self.exact else chosen.annealing_share)
