@@ -250,6 +250,7 @@ class _Portfolio:
             if exactly:
                 rooms += 1
                 self._let_in(tier, chosen.limited_room_share / rooms, leading)
+                self.transfers.take(tier, late=True)
             if not only and not run.over and run.is_open(tier):
                 # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
                 self._lns(self.backend or SerialBackend(run.stop), chosen.leading_share, tier)

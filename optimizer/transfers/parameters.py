@@ -11,9 +11,11 @@ class TransferParameters:
 
     Parameters
     ----------
-    share, later_share
-        Share of the time that is left: for a tier that counts pods or nodes where moves are limited, and for one that
-        counts moves alone.
+    share, room_share, moves_share
+        Share of the time that is left: for a tier that counts nodes in use alone, one that counts unscheduled pods
+        alone, and for others.
+    early_variables
+        (class, node) variables up to which unscheduled pods are searched before walks and CP-SAT, and not after them.
     largest
         Variables above which no program is made.
     variables_per_second
@@ -23,7 +25,9 @@ class TransferParameters:
     """
 
     share: float = 0.5
-    later_share: float = 0.3
+    room_share: float = 0.15
+    moves_share: float = 0.3
+    early_variables: int = 4_000
     largest: int = 30_000
     variables_per_second: float = 5_000.0
     bytes_per_variable: int = 20_000

@@ -55,8 +55,14 @@ class TransferTurns:
         if tier is not None:
             self.take(tier)
 
-    def take(self, tier: int) -> None:
-        """Improve and bound a tier, if moves are limited or it counts moves alone."""
+    def take(self, tier: int, *, late: bool = False) -> None:
+        """Improve and bound a tier, if moves are limited or it counts moves alone.
+
+        Parameters
+        ----------
+        late
+            Whether all others that could let unscheduled pods in have had their turn.
+        """
         run, problem = self._run, self._run.evaluator.problem
         moves = _counts(problem, tier, Move)
         limited = problem.move_limit is not None and _counts(problem, tier, Open, Unplaced, Move, Prefer)
@@ -64,8 +70,12 @@ class TransferTurns:
             return
         if run.variables > self._parameters.largest or self._taken.get(tier) == run.values[:tier]:
             return
+        room, chosen = _counts(problem, tier, Unplaced), self._parameters
+        if room and not late and run.variables > chosen.early_variables:
+            return
         self._taken[tier] = run.values[:tier]
-        share = self._parameters.later_share if moves else self._parameters.share
+        nodes = _counts(problem, tier, Open)
+        share = chosen.share if nodes else chosen.room_share if room else chosen.moves_share
         with run.stage(NAME, share, tier) as deadline:
             program = self._program(tier, deadline)
             if program is not None:

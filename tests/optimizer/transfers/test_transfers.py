@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.arrays import Floats
@@ -95,12 +94,11 @@ def test_what_is_taken_is_legal_and_what_is_proven_holds(problem: Problem) -> No
             count("proven", run.bound_by(tier) == NAME)
 
 
-@pytest.mark.parametrize(("seed", "limit", "nodes", "moves"), [(15, 50, 83, 50), (14, 50, 86, 46)])
-def test_nodes_in_use_and_moves_are_proven_on_a_hundred_nodes(seed: int, limit: int, nodes: int, moves: int) -> None:
-    problem = make_problem(synthetic_snapshot(100, 1000, seed), Settings(objective="pack", max_moves=limit)).problem
+def test_nodes_in_use_and_moves_are_proven_on_a_hundred_nodes() -> None:
+    problem = make_problem(synthetic_snapshot(100, 1000, 15), Settings(objective="pack", max_moves=50)).problem
     # All can be proven, so that the solve ends with the last proof and not with the time, on any machine.
-    outcome = solve(problem, Options(time_limit=240.0))
-    assert outcome.values[-2:] == (nodes, moves)
+    outcome = solve(problem, Options(time_limit=60.0))
+    assert outcome.values[-2:] == (83, 50)
     assert outcome.status is Status.OPTIMAL
     assert outcome.tiers[-2].bound_by == NAME
 
