@@ -51,7 +51,11 @@ class Tier:
     @property
     def counts_unscheduled(self) -> bool:
         """Whether it counts pods without a node and nothing else."""
-        counts = all(isinstance(weighted.term, Unplaced) for weighted in self.terms)
+        return self.counts(Unplaced)
+
+    def counts(self, *kinds: type[Term]) -> bool:
+        """Whether it has terms of such kinds and nothing else."""
+        counts = all(isinstance(weighted.term, kinds) for weighted in self.terms)
         return bool(self.terms) and counts and self.final is None
 
     @property

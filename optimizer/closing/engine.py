@@ -58,9 +58,8 @@ class ClosingEngine:
     @classmethod
     def suits(cls, problem: Problem, tier: int, rearrangement: RearrangementParameters) -> bool:
         """Whether a tier counts nodes in use alone, and the walk knows all rules."""
-        only = all(isinstance(weighted.term, Open) for weighted in problem.tiers[tier].terms)
         rules = replace(problem, tiers=(Tier("none", ()),))
-        return only and bool(problem.tiers[tier].terms) and suits(rules, 0, rearrangement.largest_table)
+        return problem.tiers[tier].counts(Open) and suits(rules, 0, rearrangement.largest_table)
 
     @classmethod
     def names_nodes(cls, problem: Problem, tier: int, rearrangement: RearrangementParameters) -> bool:

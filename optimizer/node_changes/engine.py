@@ -20,7 +20,7 @@ from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.node_changes.generation import ChangeGeneration
 from stowplan.optimizer.node_changes.parameters import NodeChangeParameters
 from stowplan.optimizer.node_changes.realization import realize
-from stowplan.optimizer.node_changes.sub_problem import rearranged
+from stowplan.optimizer.node_changes.sub_problem import changed, freed, rearranged
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free
 
@@ -171,16 +171,14 @@ class NodeChangeEngine:
                 chosen.work,
                 workers=1 if deadline.deterministic else workers,
                 seed=seed,
-                symmetry_variables=self.cpsat.symmetry_variables,
             )
             placement, spent = rearranged(
                 index, self.tier, self.placement, free, limits, self.cpsat, deadline.stop.is_set
             )
             work += spent
-            better = placement is not None and offer(placement)
-            if placement is not None and better:
+            if placement is not None and offer(placement):
                 self.placement = placement
-            if not better:
+            else:
                 before, size = free, max(size, pairs) * chosen.growth
         return searched
 
@@ -194,10 +192,8 @@ class NodeChangeEngine:
         assert self.generation.solution is not None
         problem, generation = self.evaluator.problem, self.generation
         programs, solution, master = generation.programs, self.generation.solution, generation.master
-        nodes = len(problem.nodes)
-        moved = [self.placement.beyond(problem.start, nodes), problem.start.beyond(self.placement, nodes)]
-        chosen = dict.fromkeys(n for part in moved for n in part.node.tolist())
-        kinds = {k for part in moved for k in programs.kind[part.cls].tolist()}
+        moved = changed(problem, self.placement)
+        chosen, kinds = set(moved.node.tolist()), set(programs.kind[moved.cls].tolist())
         members = self._members()
         on_node = self._classes_by_node()
         priced = len(solution.used)
@@ -208,13 +204,9 @@ class NodeChangeEngine:
             node = next((n for n in members[master.program[j]] if n not in chosen), None)
             kinds |= set(np.flatnonzero(master.change[j]).tolist())
             if node is not None:
-                chosen[node] = None
+                chosen.add(node)
             classes = _of_kinds(on_node, chosen, kinds, programs.kind)
-        missing = problem.size - self.placement.placed(len(problem.classes))
-        waiting = np.flatnonzero((missing > 0) & (problem.optional > 0))
-        listed = np.array(sorted(classes | set(waiting.tolist())), dtype=np.int64)
-        elastic = listed[problem.optional[listed] > 0]
-        return Free(np.array(sorted(chosen), dtype=np.int64), listed, elastic)
+        return freed(problem, self.placement, chosen, kinds, programs.kind)
 
     def _classes_by_node(self) -> list[set[int]]:
         """``[n]`` the classes that have pods on a node, in the placement or at the start."""
@@ -225,6 +217,6 @@ class NodeChangeEngine:
         return found
 
 
-def _of_kinds(on_node: list[set[int]], nodes: dict[int, None], kinds: set[int], kind: Ints) -> set[int]:
+def _of_kinds(on_node: list[set[int]], nodes: set[int], kinds: set[int], kind: Ints) -> set[int]:
     """Return the classes of some kinds that have pods on some nodes."""
     return {c for n in nodes for c in on_node[n] if int(kind[c]) in kinds}

@@ -95,8 +95,7 @@ class WalkEngine:
         if run.over or tier is None or not self.turns_for_room or not all(map(constant, problem.tiers[:tier])):
             return
         moves = replace(problem, tiers=(problem.tiers[tier],))
-        only = all(isinstance(weighted.term, Move) for weighted in problem.tiers[tier].terms)
-        if only and suits(moves, 0, self.parameters.largest_table):
+        if problem.tiers[tier].counts(Move) and suits(moves, 0, self.parameters.largest_table):
             self._walk(Evaluator(moves), self.parameters.sparing_share, tier)
 
     def _queue(self, tier: int) -> Queue | None:

@@ -24,10 +24,11 @@ from dataclasses import dataclass
 
 import highspy
 import numpy as np
+from numpy.typing import NDArray
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.optimizer.bounds.node_programs import Programs
-from stowplan.optimizer.highs import linear_program
+from stowplan.optimizer.highs import limit_time, linear_program
 
 FINEST = 1 << 14
 """The largest demand or capacity in the rows of the program."""
@@ -56,6 +57,13 @@ class Row:
     high: float
     column: Ints
     amount: Ints
+
+    @property
+    def scaled(self) -> tuple[float, float, int, NDArray[np.int32], Floats]:
+        """The row as a solver takes it: times a power of two, so that no amount is above 2, and none loses a digit."""
+        scale = 2.0 ** -math.floor(math.log2(int(np.abs(self.amount).max(initial=1))))
+        column, amount = self.column.astype(np.int32), self.amount.astype(np.float64) * scale
+        return self.low * scale, self.high * scale, len(column), column, amount
 
 
 class TransferProgram:
@@ -101,7 +109,7 @@ class TransferProgram:
         most = [(upper - self.start)[a, b], self.start[c, d], np.ones(len(self._used), dtype=np.int64)]
         self._most: Ints = np.concatenate([*most, programs.optional[self._waiting]])
         self._constant = (programs.constant + int((linear * self.start).sum())) // programs.scale
-        self._rows = self._all_rows()
+        self._rows = [row.scaled for row in self._all_rows()]
 
     def solver(self, seconds: float, below: int | None = None) -> TransferSolver:
         """Return a solver of the program.
@@ -112,24 +120,18 @@ class TransferProgram:
             Search only what has a lower value: proofs that there is nothing are often quicker then.
         """
         lp = linear_program()
-        lp.setOptionValue("time_limit", max(0.05, seconds))
+        limit_time(lp, seconds)
         lp.setOptionValue("mip_rel_gap", 0.0)
-        for most in self._most.tolist():
-            lp.addVar(0.0, float(most))
+        lp.addVars(self.variables, np.zeros(self.variables), self._most * 1.0)
         every = np.arange(self.variables, dtype=np.int32)
         lp.changeColsCost(self.variables, every, self._cost / self._step)
         lp.changeColsIntegrality(self.variables, every, np.full(self.variables, highspy.HighsVarType.kInteger))
-        rows = self._rows
+        for row in self._rows:
+            lp.addRow(*row)
         if below is not None:
             columns = np.flatnonzero(self._cost)
             highest = (below - 1 - self._constant) // self._step
-            rows = [*rows, Row(-INFINITE, highest, columns, self._cost[columns] // self._step)]
-        for row in rows:
-            # Powers of two change no number; rows of small numbers suit the tolerances of the solver.
-            scale = 2.0 ** -math.floor(math.log2(max(1, int(np.abs(row.amount).max(initial=1)))))
-            lp.addRow(
-                row.low * scale, row.high * scale, len(row.column), row.column.astype(np.int32), row.amount * scale
-            )
+            lp.addRow(*Row(-INFINITE, float(highest), columns, self._cost[columns] // self._step).scaled)
         return TransferSolver(self, lp, below)
 
     def value_of(self, objective: float) -> int:
@@ -156,16 +158,12 @@ class TransferProgram:
             arriving = np.arange(come[n], come[n + 1])
             leaving = self._first_leave + np.arange(leave[n], leave[n + 1])
             rows += self._rows_of_node(n, arriving, leaving, used.get(n))
-        kinds = len(programs.size)
-        missing = programs.size - self.start.sum(axis=0)
-        for k in range(kinds):
+        for k, missing in enumerate((programs.size - self.start.sum(axis=0)).tolist()):
             coming = np.flatnonzero(self._come[:, 1] == k)
             going = self._first_leave + np.flatnonzero(self._leave[:, 1] == k)
             waiting = self._first_waiting + np.flatnonzero(self._waiting == k)
-            columns = np.concatenate([coming, waiting, going])
-            amounts = np.where(columns < self._first_leave, 1, -1)
-            amounts[columns >= self._first_waiting] = 1
-            rows.append(Row(float(missing[k]), float(missing[k]), columns, amounts))
+            amounts = np.repeat([1, -1, 1], [len(coming), len(going), len(waiting)])
+            rows.append(Row(float(missing), float(missing), np.concatenate([coming, going, waiting]), amounts))
         return rows + self._side_rows()
 
     def _rows_of_node(self, n: int, arriving: Ints, leaving: Ints, used: int | None) -> list[Row]:
@@ -211,7 +209,7 @@ class TransferProgram:
 
 
 class TransferSolver:
-    """One run of a solver on the program, which can be ended from another thread.
+    """One run of a solver on the program.
 
     Parameters
     ----------
@@ -221,11 +219,6 @@ class TransferSolver:
 
     def __init__(self, program: TransferProgram, lp: highspy.Highs, below: int | None) -> None:
         self._program, self._lp, self._below = program, lp, below
-        self._ended = False
-
-    def end(self) -> None:
-        """End the run soon."""
-        self._ended = True
 
     def run(self, over: Callable[[], bool], bound: Callable[[int], object], found: Callable[[Floats], object]) -> bool:
         """Solve the program; return whether nothing better is left to be found.
@@ -233,7 +226,7 @@ class TransferSolver:
         Parameters
         ----------
         over
-            Whether to end.
+            Whether to end, which is asked often.
         bound
             Called with lower bounds of the tier, as they rise.
         found
@@ -242,7 +235,7 @@ class TransferSolver:
         lp = self._lp
 
         def look(event: highspy.HighsCallbackEvent) -> None:
-            if self._ended or over():
+            if over():
                 event.interrupt()
 
         def better(event: highspy.HighsCallbackEvent) -> None:

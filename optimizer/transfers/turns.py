@@ -9,19 +9,18 @@ import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.options import Options
-from stowplan.models.problem import Move, Open, Prefer, Problem, Unplaced
+from stowplan.models.problem import Move, Open, Prefer, Unplaced
 from stowplan.optimizer.bounds.node_programs import node_programs
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.cpsat.task import SolverLimits
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.kinds import pods_by_kind
+from stowplan.optimizer.node_changes.generation import patterns_of
 from stowplan.optimizer.node_changes.realization import realize
-from stowplan.optimizer.node_changes.sub_problem import rearranged
+from stowplan.optimizer.node_changes.sub_problem import changed, freed, rearranged
 from stowplan.optimizer.run import Run
 from stowplan.optimizer.subproblem.index import Index
-from stowplan.optimizer.subproblem.scope import Free
 from stowplan.optimizer.transfers.parameters import TransferParameters
-from stowplan.optimizer.transfers.program import TransferProgram
+from stowplan.optimizer.transfers.program import TransferProgram, TransferSolver
 
 NAME = "program of transfers"
 """What results call it."""
@@ -50,7 +49,7 @@ class TransferTurns:
         self._taken: dict[int, tuple[int, ...]] = {}
 
     def take_first(self, tiers: int) -> None:
-        """Improve and bound the first open one of so many tiers, if moves are limited."""
+        """Improve and bound the first open one of so many tiers, if it is one to `take`."""
         tier = next((tier for tier in range(tiers) if self._run.is_open(tier)), None)
         if tier is not None:
             self.take(tier)
@@ -63,23 +62,28 @@ class TransferTurns:
         late
             Whether all others that could let unscheduled pods in have had their turn.
         """
-        run, problem = self._run, self._run.evaluator.problem
-        moves = _counts(problem, tier, Move)
-        limited = problem.move_limit is not None and _counts(problem, tier, Open, Unplaced, Move, Prefer)
-        if self._options.deterministic or run.over or not run.is_open(tier) or not (limited or moves):
+        run, share = self._run, self._share(tier, late=late)
+        if share is None or self._options.deterministic or run.over or not run.is_open(tier):
             return
         if run.variables > self._parameters.largest or self._taken.get(tier) == run.values[:tier]:
             return
-        room, chosen = _counts(problem, tier, Unplaced), self._parameters
-        if room and not late and run.variables > chosen.early_variables:
-            return
         self._taken[tier] = run.values[:tier]
-        nodes = _counts(problem, tier, Open)
-        share = chosen.share if nodes else chosen.room_share if room else chosen.moves_share
         with run.stage(NAME, share, tier) as deadline:
             program = self._program(tier, deadline)
             if program is not None:
                 self._solve(program, tier, deadline)
+
+    def _share(self, tier: int, *, late: bool) -> float | None:
+        """Return the share of the time that a tier has, or ``None`` if it has no turn."""
+        problem, chosen = self._run.evaluator.problem, self._parameters
+        counted = problem.tiers[tier]
+        if counted.counts(Move):
+            return chosen.moves_share
+        if problem.move_limit is None or not counted.counts(Open, Unplaced, Move, Prefer):
+            return None
+        if counted.counts_unscheduled:
+            return chosen.room_share if late or self._run.variables <= chosen.early_variables else None
+        return chosen.share if counted.counts(Open) else chosen.moves_share
 
     def _program(self, tier: int, deadline: Deadline) -> TransferProgram | None:
         """Return the program of a tier, or ``None`` if there is none or it is too large."""
@@ -101,14 +105,14 @@ class TransferTurns:
         solvers = [program.solver(deadline.remaining, below) for below in chosen]
         ended = threading.Event()
 
-        def work(solver_number: int) -> None:
-            if solvers[solver_number].run(lambda: ended.is_set() or deadline.over, told.put, told.put):
+        def work(solver: TransferSolver) -> None:
+            if solver.run(lambda: ended.is_set() or deadline.over, told.put, told.put):
                 ended.set()
 
-        threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(len(solvers))]
+        threads = [threading.Thread(target=work, args=(solver,), daemon=True) for solver in solvers]
         for thread in threads:
             thread.start()
-        best: Floats | None = None
+        refused: list[tuple[int, Ints]] = []
         while any(thread.is_alive() for thread in threads) or not told.empty():
             try:
                 found = told.get(timeout=POLL)
@@ -117,50 +121,33 @@ class TransferTurns:
             if isinstance(found, int):
                 run.raise_bound(tier, found, NAME)
             elif program.worth(found) < run.values[tier]:
-                best = None if self._offer(program, found) else found
+                changes = self._changes(program, found)
+                placement = realize(run.evaluator, program.programs, changes)
+                refused = [] if run.offer(placement, NAME, trusted=False) else changes
             if not run.is_open(tier):
                 ended.set()
-        if best is not None and run.is_open(tier) and not run.over:
-            self._arrange(program, tier, best, deadline)
-
-    def _offer(self, program: TransferProgram, found: Floats) -> bool:
-        """Offer the placement of a solution, as far as rules between nodes allow it; return whether it is better."""
-        placement = realize(self._run.evaluator, program.programs, self._changes(program, found))
-        return self._run.offer(placement, NAME, trusted=False)
+        if refused and run.is_open(tier) and not run.over:
+            self._arrange(program, tier, refused, deadline)
 
     def _changes(self, program: TransferProgram, found: Floats) -> list[tuple[int, Ints]]:
         """Return the nodes where a solution has other pods than the start, and the change ``[k]`` of each."""
-        wanted, start = program.pods(found), self._run.evaluator.problem.start
-        before = pods_by_kind(start, program.programs.kind, wanted.shape[1], len(wanted))
+        wanted = program.pods(found)
+        before = patterns_of(program.programs, len(wanted), self._run.evaluator.problem.start)
         return [(n, wanted[n] - before[n]) for n in np.flatnonzero((wanted != before).any(axis=1)).tolist()]
 
-    def _arrange(self, program: TransferProgram, tier: int, found: Floats, deadline: Deadline) -> None:
+    def _arrange(
+        self, program: TransferProgram, tier: int, changes: list[tuple[int, Ints]], deadline: Deadline
+    ) -> None:
         """Let CP-SAT choose pods for a solution that broke rules between nodes, on the nodes that it changes.
 
         Nodes that the incumbent changes may change too, so that its moves can be taken back.
         """
-        run, problem = self._run, self._run.evaluator.problem
-        nodes = len(problem.nodes)
-        changes, kind = self._changes(program, found), program.programs.kind
-        moved = [run.best.beyond(problem.start, nodes), problem.start.beyond(run.best, nodes)]
-        chosen = {n for n, _ in changes} | {n for part in moved for n in part.node.tolist()}
-        kinds = {k for _, change in changes for k in np.flatnonzero(change).tolist()}
-        kinds |= {k for part in moved for k in kind[part.cls].tolist()}
-        there = [
-            cls[np.isin(node, list(chosen))]
-            for cls, node in ((run.best.cls, run.best.node), (problem.start.cls, problem.start.node))
-        ]
-        missing = (problem.size > run.best.placed(len(problem.classes))) & (problem.optional > 0)
-        classes = np.union1d(np.concatenate(there), np.flatnonzero(missing))
-        classes = classes[np.isin(kind[classes], list(kinds))]
-        free = Free(np.array(sorted(chosen), dtype=np.int64), classes, classes[problem.optional[classes] > 0])
+        run, problem, kind = self._run, self._run.evaluator.problem, program.programs.kind
+        moved = changed(problem, run.best)
+        nodes = {n for n, _ in changes} | set(moved.node.tolist())
+        kinds = {k for _, change in changes for k in np.flatnonzero(change).tolist()} | set(kind[moved.cls].tolist())
+        free = freed(problem, run.best, nodes, kinds, kind)
         limits = SolverLimits(max(0.1, deadline.remaining), workers=self._options.workers, seed=self._options.seed)
         placement, _ = rearranged(Index(run.evaluator), tier, run.best, free, limits, self._cpsat, deadline.stop.is_set)
         if placement is not None:
             run.offer(placement, NAME)
-
-
-def _counts(problem: Problem, tier: int, *kinds: type) -> bool:
-    """Whether a tier has only such terms."""
-    terms = [weighted.term for weighted in problem.tiers[tier].terms]
-    return bool(terms) and all(isinstance(term, kinds) for term in terms)
