@@ -259,8 +259,8 @@ class _Portfolio:
     def _leading(self, *counting: type) -> int:
         """Return the number of leading tiers that have only such terms, or are closed."""
         tiers = self.run.evaluator.problem.tiers
-        counts = [all(isinstance(weighted.term, counting) for weighted in tier.terms) for tier in tiers]
-        return len(list(takewhile(lambda tier: counts[tier] or not self.run.is_open(tier), self.tiers)))
+        leads = [tiers[tier].counts(*counting) or not self.run.is_open(tier) for tier in self.tiers]
+        return len(list(takewhile(bool, leads)))
 
     def _repairing(self) -> int:
         """Return the number of tiers up to the first one that counts violations or unplaced pods and has some.

@@ -22,10 +22,11 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from multiprocessing import get_context, resource_tracker, util
 from multiprocessing.connection import Connection, wait
 from types import ModuleType
-from typing import Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from stowplan.models.stop import Stop
 
@@ -82,7 +83,31 @@ class Workers:
         Future
             Has the result, what the function raised, or `WorkerDiedError` or `WorkerNotBegunError`.
         """
-        return cast("Future[T]", self._threads.submit(self._call, pickle.dumps((function, args, keywords))))
+        return self._submit(_ignore, partial(_silent, function), *args, **keywords)
+
+    def submit_telling(
+        self,
+        told: Callable[[Any], object],
+        function: Callable[Concatenate[Stop, Callable[[Any], object], P], T],
+        /,
+        *args: P.args,
+        **keywords: P.kwargs,
+    ) -> Future[T]:
+        """Have a worker call ``function(stop, tell, *args, **keywords)``, and ``told`` here with all that it tells.
+
+        Parameters
+        ----------
+        told
+            Called in a thread of this process, in order, and for the last time before the future is done.
+        function
+            As `submit` has it. ``tell`` takes anything that can be sent.
+        """
+        return self._submit(told, function, *args, **keywords)
+
+    def _submit(
+        self, told: Callable[[Any], object], function: Callable[..., T], *args: object, **keywords: object
+    ) -> Future[T]:
+        return cast("Future[T]", self._threads.submit(self._call, pickle.dumps((function, args, keywords)), told))
 
     def tell_to_stop(self) -> None:
         """Tell all workers to come to an end with what they are working on."""
@@ -114,11 +139,11 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _call(self, job: bytes) -> object:
+    def _call(self, job: bytes, told: Callable[[Any], object]) -> object:
         """Have this thread's worker do a job."""
         worker = self._worker()
         try:
-            succeeded, result = worker.call(job)
+            succeeded, result = worker.call(job, told)
         except (EOFError, OSError):
             self._drop(worker)
             raise WorkerDiedError("a worker process died") from None
@@ -179,8 +204,13 @@ class _Worker:
     def alive(self) -> bool:
         return not wait([self._process.sentinel], 0)  # also right where another has reaped it
 
-    def call(self, job: bytes) -> tuple[bool, object]:
+    def call(self, job: bytes, told: Callable[[Any], object]) -> tuple[bool, object]:
         """Do a pickled job; return whether it succeeded, with its result or what it raised.
+
+        Parameters
+        ----------
+        told
+            Called with what the job tells before it is done.
 
         Raises
         ------
@@ -189,8 +219,11 @@ class _Worker:
         """
         with self._busy:
             self._jobs.send_bytes(job)
-            succeeded, result = pickle.loads(self._jobs.recv_bytes())
-        return succeeded, result
+            while True:
+                succeeded, result = pickle.loads(self._jobs.recv_bytes())
+                if succeeded is not None:
+                    return succeeded, result
+                told(result)
 
     def tell_to_stop(self) -> None:
         with contextlib.suppress(OSError):  # it has died
@@ -216,6 +249,14 @@ class _Worker:
         if self._process.is_alive():
             self._process.kill()
         self._process.join()
+
+
+def _silent(function: Callable[..., T], stop: Stop, _: object, *args: object, **keywords: object) -> T:
+    return function(stop, *args, **keywords)
+
+
+def _ignore(_: object) -> None:
+    """Hear nothing: most jobs tell nothing before they are done."""
 
 
 def _kill(workers: set[_Worker]) -> None:
@@ -262,13 +303,13 @@ def _work(jobs: Connection, told: Connection) -> None:
             job = jobs.recv_bytes()
         except EOFError:
             return
-        jobs.send_bytes(_do(job, stop))
+        jobs.send_bytes(_do(job, stop, lambda word: jobs.send_bytes(pickle.dumps((None, word)))))
 
 
-def _do(job: bytes, stop: Stop) -> bytes:
+def _do(job: bytes, stop: Stop, tell: Callable[[Any], object]) -> bytes:
     try:
         function, args, keywords = pickle.loads(job)
-        return pickle.dumps((True, function(stop, *args, **keywords)))
+        return pickle.dumps((True, function(stop, tell, *args, **keywords)))
     except Exception as error:
         error.add_note("".join(traceback.format_exception(error)))
         try:

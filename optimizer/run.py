@@ -249,18 +249,26 @@ class Run:
     def _recall(self) -> None:
         """Accept the bounds that were known before and hold for the incumbent."""
         for one in self._known:
-            if one.bound > self.bounds[one.tier] and bound_holds(self.values[: one.tier], one.given):
-                self.raise_bound(one.tier, one.bound, one.by)
+            if one.bound > self.bounds[one.tier]:
+                self.raise_bound(one.tier, one.bound, one.by, one.given)
 
-    def raise_bound(self, tier: int, bound: int | None, by: str) -> None:
-        """Accept a lower bound of a tier if it is at least as good as the best so far."""
-        if bound is None or bound < self.bounds[tier]:
+    def raise_bound(self, tier: int, bound: int | None, by: str, given: Sequence[int] | None = None) -> None:
+        """Accept a lower bound of a tier if it is at least as good as the best so far, and holds for the incumbent.
+
+        Parameters
+        ----------
+        given
+            Values of the earlier tiers that it was proven for; those of the incumbent if not given.
+        """
+        reached = self.values[:tier]
+        given = reached if given is None else tuple(given)
+        if bound is None or bound < self.bounds[tier] or not bound_holds(reached, given):
             return
         if bound > self.values[tier]:
             name = self.evaluator.problem.tiers[tier].name
             self.note(f"{by} claims that {name} cannot be below {bound}, yet it is {self.values[tier]}: bound dropped")
             return
-        self.bounds[tier], self._by[tier], self._given[tier] = bound, by, self.values[:tier]
+        self.bounds[tier], self._by[tier], self._given[tier] = bound, by, given
         self._bounded[tier] = True
         self._report(by)
 

@@ -29,6 +29,7 @@ from stowplan.models.problem import (
     Weighted,
 )
 from stowplan.models.stop import Stop
+from stowplan.optimizer.annealing.anneal import anneal
 from stowplan.optimizer.bounds import best_bound
 from stowplan.optimizer.column_generation.engine import PatternEngine
 from stowplan.optimizer.compiled import kernel_cache
@@ -87,39 +88,47 @@ def warm_ahead(stop: Stop, progress: Callable[[int], None] = lambda kept: None) 
     return problems
 
 
-def _everything(stop: Stop) -> Sequence[str]:
-    """Solve problems of three pods on two nodes; no engine can leave them to another, so all are compiled for them."""
+def _annealing_first(stop: Stop) -> Sequence[str]:
+    """Compile annealing, ways and patterns; then solve problems of three pods on two nodes, for all there is.
+
+    No engine can leave them to another, so all of them are compiled, or loaded, for these.
+    """
+    for problem in _problems():
+        anneal(Evaluator(problem), problem.start, _shortly())
+    for problem in _problems():
+        if knows(problem, ReconfigurationParameters()) and problem.start.count.size:
+            find_way(Evaluator(problem), Placement.of([(0, 0, 1), (0, 1, 1)]), _shortly())
+    for problem in _problems():
+        PatternEngine(Evaluator(problem)).close_tier(0, (), problem.start, Deadline(5.0, deterministic=True))
     for problem in _problems():
         solve(problem, Options(time_limit=5.0, deterministic=True), stop=stop)
     return kernel_cache.unsaved
 
 
-def _others(stop: Stop) -> Sequence[str]:
-    """Compile what a solve asks for later, while its annealing, which takes longest, is compiled beside it."""
+def _rearranging_first(stop: Stop) -> Sequence[str]:
+    """Compile the rearranging walk, then what is exact about final states, then bounds."""
     for problem in _problems():
         evaluator, last = Evaluator(problem), len(problem.tiers) - 1
         if suits(problem, last, RearrangementParameters().largest_table):
-            for parameters in (RearrangementParameters(), RearrangementParameters(divided=1)):
-                walk(evaluator, problem.start, last, Deadline(0.1, deterministic=True), parameters=parameters)
-        if knows(problem, ReconfigurationParameters()) and problem.start.count.size:
-            find_way(evaluator, Placement.of([(0, 0, 1), (0, 1, 1)]), Deadline(0.1, deterministic=True))
+            for chosen in (RearrangementParameters(), RearrangementParameters(divided=1)):
+                walk(evaluator, problem.start, last, _shortly(), parameters=chosen)
     for problem in _problems():
-        evaluator, last = Evaluator(problem), len(problem.tiers) - 1
-        FinalStateWalk(problem, last, _scores(), problem.start, lambda placement: None, FinalStateParameters()).run(
-            Deadline(0.1, deterministic=True)
-        )
-        PatternEngine(evaluator).close_tier(0, (), problem.start, Deadline(5.0, deterministic=True))
-        *reached, value = evaluator.evaluate(problem.start).values
-        upper = upper_bounds(problem)
-        best_bound(evaluator, upper, len(reached), reached, value, Deadline(5.0, deterministic=True))
-        dual = FinalStateBound(problem, problem.tiers[-1], (), upper, problem.start, value, FinalStateParameters())
-        dual.solve(Deadline(0.1, deterministic=True))
+        evaluator, last, parameters = Evaluator(problem), len(problem.tiers) - 1, FinalStateParameters()
+        upper, (*reached, value) = upper_bounds(problem), evaluator.evaluate(problem.start).values
+        FinalStateWalk(problem, last, _scores(), problem.start, lambda placement: None, parameters).run(_shortly())
+        FinalStateBound(problem, problem.tiers[last], (), upper, problem.start, value, parameters).solve(_shortly())
+        best_bound(evaluator, upper, last, reached, value, Deadline(5.0, deterministic=True))
     return kernel_cache.unsaved
 
 
-PARTS: tuple[Callable[[Stop], Sequence[str]], ...] = (_everything, _others)
+def _shortly() -> Deadline:
+    return Deadline(0.1, deterministic=True)
+
+
+PARTS: tuple[Callable[[Stop], Sequence[str]], ...] = (_annealing_first, _rearranging_first)
 """Work that together asks for every kernel, each part in a process of its own. What one has compiled, others load.
 
+They begin with different kernels, so that neither compiles what the other is at.
 Each returns what machine code could not be kept, and why.
 """
 

@@ -157,7 +157,8 @@ def _distinct(rule: Distinct, builder: Builder, variables: Variables, places: Pl
             used.add(there)
             for y in variables.index[rows, j].tolist():
                 builder.at_most(Linear([y, there], [1, -builder.upper[y]]), 0)
-        if used.vars:
+        # What is there may be all that an arriving pod needs: it is refused all the same while there is too much.
+        if used.vars or (places.violated(n) and (variables.index[asking, j] >= 0).any()):
             room = max(0, int(rule.limit[n]))
             over = Linear(used.vars, used.coeffs, used.constant - room)
             builder.at_most(used, room, places.repaired(n, over, asking, np.array([j])))

@@ -151,8 +151,7 @@ class FinalStateStages:
         """Take over what is proven of the tiers that have no surrogates, as far as it holds for the incumbent."""
         run = self._run
         for t, found in enumerate(outcome.tiers[: self._tier]):
-            if bound_holds(run.values[:t], outcome.values[:t]):
-                run.raise_bound(t, min(found.bound, run.values[t]), found.bound_by)
+            run.raise_bound(t, min(found.bound, run.values[t]), found.bound_by, outcome.values[:t])
         for note in outcome.notes:
             run.note(note)
 
@@ -230,7 +229,7 @@ class FinalStateStages:
         run, tier = self._run, self._tier
         if bound_holds(run.values[:tier], beside.asked.reached):
             for found in beside.new():
-                self._take_found(found)
+                self._take_found(found, beside.asked.reached)
         return not run.is_open(tier) or beside.failure is not None
 
     def _search(self, enough: Callable[[], bool] = lambda: False) -> None:
@@ -266,9 +265,9 @@ class FinalStateStages:
             return  # its tables alone would take the time of the search, and more than there is
         with run.stage(BOUND, share, self._tier) as deadline:
             for found in lower_bounds(asked, deadline, self._parameters):
-                self._take_found(found)
+                self._take_found(found, asked.reached)
 
-    def _take_found(self, found: Found) -> None:
+    def _take_found(self, found: Found, given: Sequence[int]) -> None:
         if found.placement is not None:
             self._run.offer(found.placement, BOUND)
-        self._run.raise_bound(self._tier, found.bound, BOUND)
+        self._run.raise_bound(self._tier, found.bound, BOUND, given)

@@ -16,8 +16,8 @@ class TransferParameters:
         alone, and for others.
     early_variables
         (class, node) variables up to which unscheduled pods are searched before walks and CP-SAT, and not after them.
-    largest
-        Variables above which no program is made.
+    largest_here, largest
+        Variables up to which a program is solved in this process, and above which none is made.
     variables_per_second
         Variables of a program that are worth a try, for each second that is granted.
     bytes_per_variable
@@ -26,8 +26,9 @@ class TransferParameters:
 
     share: float = 0.5
     room_share: float = 0.15
-    moves_share: float = 0.3
+    moves_share: float = 0.6
     early_variables: int = 4_000
+    largest_here: int = 1_000
     largest: int = 30_000
     variables_per_second: float = 5_000.0
     bytes_per_variable: int = 20_000

@@ -12,23 +12,20 @@ With ``a[n,k]`` pods that come, ``d[n,k]`` that leave, ``o[n]`` for a node in us
 The last row is implied, but as a knapsack of the nodes that are emptied it has cover cuts, which the solver finds. What
 kinds and nodes are, `node_programs` says; rules between nodes are left out, so that the value is a lower bound.
 
-Demands are whole numbers up to `FINEST`, larger ones are divided and rounded so that no placement is excluded: the
-tolerances of a solver in floating point are far smaller than one such number.
+Demands are whole numbers up to `FINEST`, larger ones are divided and rounded so that no placement is excluded: one such
+number is far more than the tolerances of a solver in floating point. Its bounds are trusted with that, not verified.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
-import highspy
 import numpy as np
-from numpy.typing import NDArray
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.optimizer.bounds.node_programs import Programs
-from stowplan.optimizer.highs import limit_time, linear_program
+from stowplan.optimizer.transfers.solver import INFINITE, IntegerProgram, Row
 
 FINEST = 1 << 14
 """The largest demand or capacity in the rows of the program."""
@@ -36,34 +33,11 @@ FINEST = 1 << 14
 LARGEST_VALUE = 10**8
 """The largest value, in steps of the tier, that floating point tells apart from the next one with much to spare."""
 
+LARGEST_COST = 10**5
+"""The largest cost, in steps of the tier, beside which a row of costs still tells one step."""
+
 TOLERANCE = 1e-3
 """What a bound may be above a whole number and count as that number."""
-
-INFINITE = highspy.kHighsInf
-
-ENDED = (
-    highspy.HighsModelStatus.kOptimal,
-    highspy.HighsModelStatus.kTimeLimit,
-    highspy.HighsModelStatus.kInterrupt,
-)
-"""How runs end whose bound counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of the program: ``low ≤ Σ amount·column ≤ high``."""
-
-    low: float
-    high: float
-    column: Ints
-    amount: Ints
-
-    @property
-    def scaled(self) -> tuple[float, float, int, NDArray[np.int32], Floats]:
-        """The row as a solver takes it: times a power of two, so that no amount is above 2, and none loses a digit."""
-        scale = 2.0 ** -math.floor(math.log2(int(np.abs(self.amount).max(initial=1))))
-        column, amount = self.column.astype(np.int32), self.amount.astype(np.float64) * scale
-        return self.low * scale, self.high * scale, len(column), column, amount
 
 
 class TransferProgram:
@@ -78,6 +52,8 @@ class TransferProgram:
     ----------
     variables
         Number of columns.
+    whole
+        The program as a solver has it; values are costs in steps of the tier, without what is constant.
     """
 
     @staticmethod
@@ -87,7 +63,8 @@ class TransferProgram:
         used = np.unique(tables.curve)
         linear = not tables.slope[used].any() and not tables.value[used].any()
         closed = (tables.opening >= 0).all() and (limits.opening >= 0).all()
-        largest = np.abs(limits.most).max(initial=0)
+        amounts = (limits.most, limits.move, limits.unplaced, limits.opening)
+        largest = max(int(np.abs(part).max(initial=0)) for part in amounts)
         return bool(linear and closed and largest < LARGEST_VALUE and _highest(programs) < LARGEST_VALUE)
 
     def __init__(self, programs: Programs) -> None:
@@ -109,34 +86,33 @@ class TransferProgram:
         most = [(upper - self.start)[a, b], self.start[c, d], np.ones(len(self._used), dtype=np.int64)]
         self._most: Ints = np.concatenate([*most, programs.optional[self._waiting]])
         self._constant = (programs.constant + int((linear * self.start).sum())) // programs.scale
-        self._rows = [row.scaled for row in self._all_rows()]
+        cost_in_steps = (self._cost // self._step).astype(np.float64)
+        self.whole = IntegerProgram(cost_in_steps, self._most.astype(np.float64), tuple(self._all_rows()))
 
-    def solver(self, seconds: float, below: int | None = None) -> TransferSolver:
-        """Return a solver of the program.
+    def below(self, value: int) -> IntegerProgram | None:
+        """Return the program of what has a lower value, or ``None`` if a row cannot tell that.
+
+        Proofs that there is nothing are often quicker with it.
+        """
+        cost = self._cost // self._step
+        columns = np.flatnonzero(cost)
+        if int(np.abs(cost).max(initial=0)) > LARGEST_COST:
+            return None
+        row = Row.of(-INFINITE, float((value - 1 - self._constant) // self._step), columns, cost[columns])
+        return replace(self.whole, rows=(*self.whole.rows, row))
+
+    def bound(self, objective: float, below: int | None) -> int | None:
+        """Return the bound of the tier that a bound of a solver's objective is, or ``None`` if it is none.
 
         Parameters
         ----------
         below
-            Search only what has a lower value: proofs that there is nothing are often quicker then.
+            What the solver searched was below this value.
         """
-        lp = linear_program()
-        limit_time(lp, seconds)
-        lp.setOptionValue("mip_rel_gap", 0.0)
-        lp.addVars(self.variables, np.zeros(self.variables), self._most * 1.0)
-        every = np.arange(self.variables, dtype=np.int32)
-        lp.changeColsCost(self.variables, every, self._cost / self._step)
-        lp.changeColsIntegrality(self.variables, every, np.full(self.variables, highspy.HighsVarType.kInteger))
-        for row in self._rows:
-            lp.addRow(*row)
-        if below is not None:
-            columns = np.flatnonzero(self._cost)
-            highest = (below - 1 - self._constant) // self._step
-            lp.addRow(*Row(-INFINITE, float(highest), columns, self._cost[columns] // self._step).scaled)
-        return TransferSolver(self, lp, below)
-
-    def value_of(self, objective: float) -> int:
-        """Return the least value of the tier that is not below what a solver says of its objective."""
-        return self._constant + self._step * math.ceil(objective - TOLERANCE)
+        if not math.isfinite(objective):
+            return below if objective > 0 else None
+        value = self._constant + self._step * math.ceil(objective - TOLERANCE)
+        return value if below is None else min(value, below)
 
     def worth(self, solution: Floats) -> int:
         """Return the value of the tier that a solution has, rules between nodes left aside."""
@@ -163,7 +139,7 @@ class TransferProgram:
             going = self._first_leave + np.flatnonzero(self._leave[:, 1] == k)
             waiting = self._first_waiting + np.flatnonzero(self._waiting == k)
             amounts = np.repeat([1, -1, 1], [len(coming), len(going), len(waiting)])
-            rows.append(Row(float(missing), float(missing), np.concatenate([coming, going, waiting]), amounts))
+            rows.append(Row.of(float(missing), float(missing), np.concatenate([coming, going, waiting]), amounts))
         return rows + self._side_rows()
 
     def _rows_of_node(self, n: int, arriving: Ints, leaving: Ints, used: int | None) -> list[Row]:
@@ -180,14 +156,14 @@ class TransferProgram:
             if demand[here].any():
                 columns = np.concatenate([arriving, leaving])
                 amounts = np.concatenate([down[here], -up[there]])
-                rows.append(Row(-INFINITE, float(max(0, room - load) // unit), columns, amounts))
+                rows.append(Row.of(-INFINITE, float(max(0, room - load) // unit), columns, amounts))
             if used is not None and len(arriving) and (demand[here] >= 0).all() and (demand[there] >= 0).all():
                 amounts = np.append(down[here], -(max(0, room) // unit))
-                rows.append(Row(-INFINITE, 0.0, np.append(arriving, used), amounts))
+                rows.append(Row.of(-INFINITE, 0.0, np.append(arriving, used), amounts))
         if used is not None:
             for column, k in zip(leaving.tolist(), there.tolist(), strict=True):
                 pods = int(self.start[n, k])
-                rows.append(Row(float(pods), INFINITE, np.array([column, used]), np.array([1, pods])))
+                rows.append(Row.of(float(pods), INFINITE, np.array([column, used]), np.array([1, pods])))
         return rows
 
     def _side_rows(self) -> list[Row]:
@@ -200,69 +176,17 @@ class TransferProgram:
             amounts[self._first_used : self._first_waiting] = opening
             amounts[self._first_waiting :] = limits.unplaced[e, self._waiting]
             columns = np.flatnonzero(amounts)
-            rows.append(Row(-INFINITE, float(most), columns, amounts[columns]))
+            rows.append(Row.of(-INFINITE, float(most), columns, amounts[columns]))
             away = (self.start @ limits.move[e])[self._used]
             if (away > 0).any() and (limits.move[e] >= 0).all() and (amounts >= 0).all():
                 some = np.flatnonzero(away)
-                rows.append(Row(float(away.sum() - most), INFINITE, self._first_used + some, away[some]))
+                rows.append(Row.of(float(away.sum() - most), INFINITE, self._first_used + some, away[some]))
         return rows
-
-
-class TransferSolver:
-    """One run of a solver on the program.
-
-    Parameters
-    ----------
-    below
-        A row says that values are lower.
-    """
-
-    def __init__(self, program: TransferProgram, lp: highspy.Highs, below: int | None) -> None:
-        self._program, self._lp, self._below = program, lp, below
-
-    def run(self, over: Callable[[], bool], bound: Callable[[int], object], found: Callable[[Floats], object]) -> bool:
-        """Solve the program; return whether nothing better is left to be found.
-
-        Parameters
-        ----------
-        over
-            Whether to end, which is asked often.
-        bound
-            Called with lower bounds of the tier, as they rise.
-        found
-            Called with solutions, each better than those before.
-        """
-        lp = self._lp
-
-        def look(event: highspy.HighsCallbackEvent) -> None:
-            if over():
-                event.interrupt()
-
-        def better(event: highspy.HighsCallbackEvent) -> None:
-            self._bounded(event.data_out.mip_dual_bound, bound)
-            found(np.array(event.data_out.mip_solution, dtype=np.float64))
-
-        lp.cbMipInterrupt.subscribe(look)
-        lp.cbSimplexInterrupt.subscribe(look)
-        lp.cbMipImprovingSolution.subscribe(better)
-        lp.run()
-        status, info = lp.getModelStatus(), lp.getInfo()
-        if status == highspy.HighsModelStatus.kInfeasible and self._below is not None:
-            bound(self._below)
-            return True
-        if status in ENDED:
-            self._bounded(info.mip_dual_bound, bound)
-        return bool(status == highspy.HighsModelStatus.kOptimal)
-
-    def _bounded(self, objective: float, bound: Callable[[int], object]) -> None:
-        if math.isfinite(objective):
-            value = self._program.value_of(objective)
-            bound(value if self._below is None else min(value, self._below))
 
 
 def _highest(programs: Programs) -> int:
     """Return at least what any placement costs, in units of the tier."""
     tables, pods = programs.tables, int(programs.size.sum())
     each = max(int(np.abs(part).max(initial=0)) for part in (tables.linear, tables.move, programs.unplaced))
-    opened = int(tables.opening[programs.program].sum())
-    return (2 * each * pods + opened + abs(programs.constant)) // programs.scale
+    opened: int = sum(tables.opening[programs.program].tolist())  # as Python's numbers, which have no end
+    return (2 * each * pods + opened + abs(int(programs.constant))) // int(programs.scale)

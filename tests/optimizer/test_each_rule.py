@@ -240,6 +240,13 @@ CASES = [
         [Distinct(WHERE, ints(1), ints(-1), (), ints(1, 1, 1), np.zeros((0, 3), dtype=bool))],
         start=[(0, 0, 2)],
     ),
+    # Two things of others are on n0 where one may be. What the pod needs is among them, yet nothing may come.
+    Case(
+        "distinct, broken by others",
+        [1],
+        (PENALTY_WEIGHT, 1),
+        [Distinct(WHERE, ints(0), ints(0), (ints(0),), ints(1, 0, 0), np.array([[True, False, False]] * 2))],
+    ),
     # Shares of 6 need a device each, though three of them have the volume of less than two: one of four waits.
     Case("devices, halves", [4], (0, 1), [devices([0], [6], [2, 1, 0])]),
     # 6 + 4 fill a device, and three devices take all if each holds one of both.

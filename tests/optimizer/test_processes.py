@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import wait
 from pathlib import Path
 
@@ -61,6 +62,17 @@ def fail_stubbornly(stop: Stop) -> None:
     raise StubbornError("can", "not")
 
 
+def count_up(stop: Stop, tell: Callable[[int], object], number: int) -> str:
+    for i in range(number):
+        tell(i)
+    return "done"
+
+
+def tell_and_die(stop: Stop, tell: Callable[[int], object]) -> None:
+    tell(3)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def nest(stop: Stop) -> list[int]:
     """Begin a worker of a worker, and leave it working."""
     global _nested
@@ -80,6 +92,17 @@ def test_jobs_run_side_by_side_in_processes_that_stay() -> None:
         assert {workers.submit(pid).result() for _ in range(6)} <= set(workers.pids)
         assert len(workers.pids) == 2
         assert os.getpid() not in workers.pids
+
+
+def test_what_a_job_tells_is_heard_in_order_before_its_result() -> None:
+    heard: list[int] = []
+    with Workers(1) as workers:
+        assert workers.submit_telling(heard.append, count_up, 3).result() == "done"
+        assert heard == [0, 1, 2]
+        with pytest.raises(WorkerDiedError):
+            workers.submit_telling(heard.append, tell_and_die).result()
+        assert heard == [0, 1, 2, 3]
+        assert workers.submit(pid).result() in workers.pids
 
 
 def test_errors_come_back_as_they_are_and_those_that_cannot_travel_as_text() -> None:
