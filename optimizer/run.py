@@ -303,6 +303,10 @@ class Run:
             return max(0.0, self._deadline.seconds - self._granted)
         return self._deadline.remaining
 
+    def share_of(self, deadline: Deadline) -> float:
+        """Return the share of what is left that another deadline, which counts seconds, leaves."""
+        return min(1.0, deadline.remaining / max(self.left, 1e-9))
+
     @property
     def over(self) -> bool:
         """Whether to end the solve."""

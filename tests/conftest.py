@@ -30,7 +30,8 @@ def shared_data() -> Path:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where coverage is measured, leave out all but the first cases of each test."""
+    """Put first what is marked so. Where coverage is measured, leave out all but the first cases of each test."""
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
     if config.pluginmanager.hasplugin("_cov"):
         seen: Counter[str] = Counter()
         for item in items:

@@ -146,10 +146,10 @@ class RegionEngine:
         with elsewhere.begin(now, division, tier, deadline, turn, temperature) as under_way:
             handed = time.monotonic()
             if self.bounded.get(tier) != run.values[:tier]:
-                self._bound(tier, deadline.remaining / max(run.left, deadline.remaining))
+                self._bound(tier, run.share_of(deadline))
                 if run.has_bound(tier):
                     self.bounded[tier] = run.values[:tier]
-            with run.stage(NAME, min(1.0, deadline.remaining / max(run.left, 1e-9)), tier) as watched:
+            with run.stage(NAME, run.share_of(deadline), tier) as watched:
                 answers = dict(under_way.answers(deadline, lambda: run.closed or watched.stop.is_set()))
             answered = time.monotonic()
         for note in elsewhere.notes:

@@ -8,6 +8,7 @@ import pytest
 from stowplan.models.problem import Origin, Placement, Prefer, Problem, Tier, Weighted
 from stowplan.models.result import TRIVIAL, Status
 from stowplan.models.stop import Stop
+from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.run import Run, silent
 
@@ -54,6 +55,26 @@ def test_a_bound_of_a_tier_is_forgotten_once_an_earlier_one_has_become_worse() -
     assert run.bounds == [3, 1, 0]
     assert [run.has_bound(tier) for tier in range(3)] == [True, True, False]
     assert not run.notes
+
+
+def test_a_bound_that_was_proven_for_other_values_of_earlier_tiers_is_left_aside() -> None:
+    run = run_of([5, 3], [1, 8], [7, 2])
+    given = run.values[:2]
+    assert run.offer(Placement.of([(0, 1, 1)]), "annealing")
+    run.raise_bound(2, 2, "a proof for 1 in tier 1", given)
+    assert run.bounds == [0, 0, 0]
+    run.raise_bound(2, 2, "a proof for 9 in tier 1", (5, 9))
+    assert run.bounds == [0, 0, 2]
+    assert not run.notes
+
+
+@pytest.mark.parametrize("left", [0.0, 1.0])
+def test_a_deadline_has_a_share_of_what_is_left_and_all_of_it_where_nothing_is_left(left: float) -> None:
+    run = run_of([5])
+    run._deadline = Deadline(left)
+    assert run.share_of(Deadline(0.0)) == 0.0
+    assert run.share_of(Deadline(left / 2)) == pytest.approx(0.5 if left else 0.0, abs=0.1)
+    assert run.share_of(Deadline(5.0)) == 1.0
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from tests.support.ray_clusters import NodesOnOneMachine, nodes_on_one_machine
 from tests.support.ray_solves import STOWPLAN
 
 pytest.importorskip("ray", reason="Ray is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore")  # Ray leaves files and sockets to its end
+# Ray leaves files and sockets to its end.
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.first]
 
 
 @pytest.fixture(scope="module")

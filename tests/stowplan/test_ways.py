@@ -21,12 +21,12 @@ from tests.support.clusters import labels as selecting
 from tests.support.clusters import node, pod, snapshot
 
 WITHOUT = Parameters(reconfiguration=ReconfigurationParameters(largest_table=0))
-QUICK = Options(time_limit=2.0, deterministic=True)
+QUICK = Options(time_limit=1.0, deterministic=True)
 
 
 def drained(options: Options = QUICK) -> Drained:
-    cluster = synthetic_snapshot(40, 400, 2, fill=0.85)
-    found = drain(cluster, [one.name for one in cluster.nodes[:2]], Settings(), options)
+    cluster = synthetic_snapshot(20, 200, 3, fill=0.85)
+    found = drain(cluster, [cluster.nodes[0].name], Settings(), options)
     checked = verify_plan(cluster, found.planned.plan, found.planned.compiled.profile)
     assert checked.holds, checked.drift.problems
     return found
@@ -46,8 +46,7 @@ def test_a_nearly_full_cluster_is_drained_over_third_nodes(monkeypatch: pytest.M
     assert found.possible
     assert max(ways) > 0
     moves = [move for wave in found.planned.plan.waves for move in wave.moves]
-    left = {one.name for one in found.planned.compiled.snapshot.nodes[:2]}
-    assert not [move for move in moves if move.target in left]
+    assert not [move for move in moves if move.target == found.planned.compiled.snapshot.nodes[0].name]
 
 
 def test_without_kernels_and_under_a_limit_that_is_too_low_there_is_no_way() -> None:

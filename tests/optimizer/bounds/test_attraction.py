@@ -33,7 +33,8 @@ HERE = Origin("test")
 
 def random_attraction(choices: Choices) -> Problem:
     """Build seekers of one or two classes, few targets, and pods outside the problem, in zones of one or two nodes."""
-    classes, nodes = choices.integer(2, 3), choices.integer(3, 4)
+    classes = choices.integer(2, 3)
+    nodes = choices.integer(3, 4) if classes == 2 else 3  # else all placements are too many to list
     size = choices.array(classes, 2, 3)
     size[0] = 1 if choices.chance(0.7) else 2
     home = [0 if choices.chance(0.8) else choices.integer(0, nodes - 1) for _ in range(classes)]

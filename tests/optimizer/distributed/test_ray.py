@@ -39,7 +39,7 @@ from tests.support.ray_solves import Solve
 
 pytest.importorskip("ray", reason="Ray is not installed")
 # Ray's own warnings: files and sockets that it leaves to its end.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.first]
 
 
 @pytest.fixture(scope="module")
