@@ -58,16 +58,34 @@ def split_bound(
     both = problem.tiers[tier]
     final = both.final
     assert final is not None
-    loads = replace(problem, tiers=(*problem.tiers[:tier], replace(both, final=None, surrogate=())))
-    evaluator = Evaluator(loads)
-    value, first = evaluator.evaluate(incumbent).values[tier], deadline.share(parameters.loads_share)
-    if kernels and NodeChangeEngine.suits(loads, tier):
-        found = NodeChangeEngine(evaluator, upper, tier, reached, incumbent).bound(first, value) or 0
-    else:
-        bounds = BOUNDS if kernels else WITHOUT_KERNELS
-        found = best_bound(evaluator, upper, tier, reached, value, first, bounds=bounds)[0]
+    first = deadline.share(parameters.loads_share)
+    found = loads_bound(problem, upper, tier, reached, incumbent, first, kernels=kernels)
     cost = final.cost(incumbent)
     alone = FinalStateBound(
         problem, replace(both, terms=()), parts, upper, incumbent, cost, parameters, kernels=kernels
     )
     return found + whole(alone.solve(deadline), cost, final.step)
+
+
+def loads_bound(
+    problem: Problem,
+    upper: NDArray[np.int32],
+    tier: int,
+    reached: Sequence[int],
+    incumbent: Placement,
+    deadline: Deadline,
+    *,
+    kernels: bool,
+) -> int:
+    """Return a lower bound of a tier without its cost of the final state, which is never less than nothing.
+
+    Its parameters are those of `split_bound`.
+    """
+    both = problem.tiers[tier]
+    loads = replace(problem, tiers=(*problem.tiers[:tier], replace(both, final=None, surrogate=())))
+    evaluator = Evaluator(loads)
+    value = evaluator.evaluate(incumbent).values[tier]
+    if kernels and NodeChangeEngine.suits(loads, tier):
+        return NodeChangeEngine(evaluator, upper, tier, reached, incumbent).bound(deadline, value) or 0
+    bounds = BOUNDS if kernels else WITHOUT_KERNELS
+    return best_bound(evaluator, upper, tier, reached, value, deadline, bounds=bounds)[0]

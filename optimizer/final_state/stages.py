@@ -34,6 +34,7 @@ from stowplan.optimizer.final_state.enumeration import Enumeration
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.position import Position
 from stowplan.optimizer.final_state.search import FinalStateSearch
+from stowplan.optimizer.final_state.split_bound import loads_bound, splits
 from stowplan.optimizer.final_state.walking import FinalStateWalk
 from stowplan.optimizer.processes import allowed_processors
 from stowplan.optimizer.run import Run, Step
@@ -262,10 +263,21 @@ class FinalStateStages:
         run, asked = self._run, self._question()
         needed = asked.pairs / self._parameters.prepared
         if needed > 1 and run.left * share < needed:
-            return  # its tables alone would take the time of the search, and more than there is
+            self._bound_loads(asked, share)
+            return
         with run.stage(BOUND, share, self._tier) as deadline:
             for found in lower_bounds(asked, deadline, self._parameters):
                 self._take_found(found, asked.reached)
+
+    def _bound_loads(self, asked: Question, share: float) -> None:
+        """Bound what loads cost, where the tables of plugins alone would take the time of the search, or more."""
+        run, tier, problem = self._run, self._tier, asked.problem
+        if run.over or not splits(problem, tier):
+            return
+        with run.stage(BOUND, share, tier) as deadline:
+            reached, kernels = asked.reached, asked.kernels
+            bound = loads_bound(problem, asked.upper, tier, reached, asked.incumbent, deadline, kernels=kernels)
+        run.raise_bound(tier, bound, BOUND, reached)
 
     def _take_found(self, found: Found, given: Sequence[int]) -> None:
         if found.placement is not None:

@@ -14,6 +14,8 @@ from stowplan.models.result import Status
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.final_state.parameters import FinalStateParameters
+from stowplan.optimizer.parameters import Parameters
 from stowplan.optimizer.portfolio import solve
 from stowplan.plugins_compat.simulate import simulate
 from stowplan.settings.problem import make_problem
@@ -38,6 +40,15 @@ def test_tiny_clusters_are_proven(cluster: Snapshot, setup: Setup, limit: int | 
     assert outcome.values == best(problem)
     assert outcome.values == Evaluator(problem).evaluate(outcome.placement).values
     count("better", outcome.values < Evaluator(problem).evaluate(problem.start).values)
+
+
+@pytest.mark.parametrize("limit", [5, None])
+def test_where_the_tables_of_plugins_take_too_long_loads_are_bounded_alone(limit: int | None) -> None:
+    problem = make_problem(synthetic_snapshot(10, 70, 1), Settings(objective="global", max_moves=limit)).problem
+    slow = Parameters(final_state=FinalStateParameters(prepared=1))
+    for parameters, least in ((slow, 0.1), (Parameters(), 0.5)):
+        tier = solve(problem, replace(QUICK, time_limit=1.0, kernels=True, parameters=parameters)).tiers[-1]
+        assert least * tier.value < tier.bound < tier.value
 
 
 @pytest.mark.parametrize("seed", range(3))

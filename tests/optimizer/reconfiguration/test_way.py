@@ -21,6 +21,8 @@ from tests.support.problems import WHERE
 
 CHOSEN = ReconfigurationParameters(most_moves=100.0)
 SHORT = Deadline(0.05, deterministic=True)
+MOST = 1_500
+"""Placements that are listed at most."""
 Table = tuple[tuple[int, ...], ...]
 
 
@@ -33,7 +35,7 @@ def states(evaluator: Evaluator, first: Placement) -> dict[Table, int]:
 
     start = first.table(classes, nodes)
     known, queue = {key(start): 0}, deque([start])
-    while queue and len(known) < 4_000:
+    while queue and len(known) < MOST:
         y = queue.popleft()
         for c, a, b in product(range(classes), range(nodes), range(nodes)):
             if a == b or not y[c, a]:
@@ -93,7 +95,7 @@ def test_where_there_is_a_way_one_is_found(problem: Problem, pick: int) -> None:
         return
     classes, nodes = len(problem.classes), len(problem.nodes)
     near = states(evaluator, problem.start)
-    if len(near) >= 4_000:
+    if len(near) >= MOST:
         return
     rng = np.random.default_rng(pick)
     wanted = next((one for _ in range(50) if (one := shuffled(problem, rng, evaluator)) is not None), problem.start)
