@@ -335,7 +335,7 @@ class _Portfolio:
             # The first bound is always computed, so that there is one. Cut off, it is far from its final value.
             share = chosen.bound_share
             if not any(run.is_open(later) for later in self.tiers[tier + 1 :]):
-                worth = chosen.bound_worth / max(run.left, chosen.bound_worth)
+                worth = run.share_of(chosen.bound_worth)
                 share = max(share, min(chosen.last_bound_share, worth))
             with run.stage(BOUNDING, min(share, most), tier) as deadline:
                 found = self._best_bound(tier, deadline, self._bounds_of(tier))

@@ -83,7 +83,7 @@ class Workers:
         Future
             Has the result, what the function raised, or `WorkerDiedError` or `WorkerNotBegunError`.
         """
-        return self._submit(_ignore, partial(_silent, function), *args, **keywords)
+        return self.submit_telling(_ignore, partial(_silent, function), *args, **keywords)
 
     def submit_telling(
         self,
@@ -102,11 +102,6 @@ class Workers:
         function
             As `submit` has it. ``tell`` takes anything that can be sent.
         """
-        return self._submit(told, function, *args, **keywords)
-
-    def _submit(
-        self, told: Callable[[Any], object], function: Callable[..., T], *args: object, **keywords: object
-    ) -> Future[T]:
         return cast("Future[T]", self._threads.submit(self._call, pickle.dumps((function, args, keywords)), told))
 
     def tell_to_stop(self) -> None:
@@ -252,6 +247,7 @@ class _Worker:
 
 
 def _silent(function: Callable[..., T], stop: Stop, _: object, *args: object, **keywords: object) -> T:
+    """Call a function that tells nothing before it is done."""
     return function(stop, *args, **keywords)
 
 

@@ -303,9 +303,9 @@ class Run:
             return max(0.0, self._deadline.seconds - self._granted)
         return self._deadline.remaining
 
-    def share_of(self, deadline: Deadline) -> float:
-        """Return the share of what is left that another deadline, which counts seconds, leaves."""
-        return min(1.0, deadline.remaining / max(self.left, 1e-9))
+    def share_of(self, seconds: float) -> float:
+        """Return the share that some seconds are of those that are left: all of these, if no more are left."""
+        return min(1.0, seconds / max(self.left, 1e-9))
 
     @property
     def over(self) -> bool:

@@ -47,7 +47,7 @@ class ConstructiveTurns:
             return chosen.share
         share, of_node = self._first_turn(tiers) if self._done is None else (chosen.share, chosen.of_node)
         most = max(chosen.seconds, of_node * len(problem.nodes))
-        return min(share, most / max(run.left, most))
+        return min(share, run.share_of(most))
 
     def _first_turn(self, tiers: int) -> tuple[float, float]:
         """Return share and seconds for each node of the first turn.

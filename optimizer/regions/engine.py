@@ -146,10 +146,10 @@ class RegionEngine:
         with elsewhere.begin(now, division, tier, deadline, turn, temperature) as under_way:
             handed = time.monotonic()
             if self.bounded.get(tier) != run.values[:tier]:
-                self._bound(tier, run.share_of(deadline))
+                self._bound(tier, run.share_of(deadline.remaining))
                 if run.has_bound(tier):
                     self.bounded[tier] = run.values[:tier]
-            with run.stage(NAME, run.share_of(deadline), tier) as watched:
+            with run.stage(NAME, run.share_of(deadline.remaining), tier) as watched:
                 answers = dict(under_way.answers(deadline, lambda: run.closed or watched.stop.is_set()))
             answered = time.monotonic()
         for note in elsewhere.notes:

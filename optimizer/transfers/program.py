@@ -3,7 +3,7 @@
 With ``a[n,k]`` pods that come, ``d[n,k]`` that leave, ``o[n]`` for a node in use and ``u[k]`` pods without a node:
 
     min Σ linear[n,k]·(a[n,k] − d[n,k]) + Σ move[k]·d[n,k] + Σ opening[n]·o[n] + Σ unplaced[k]·u[k]
-    Σ_k demand_r[k]·(a[n,k] − d[n,k]) ≤ capacity[n,r] − load[n,r]                for every node and capacity
+    Σ_k demand_r[k]·(a[n,k] − d[n,k]) ≤ max(0, capacity[n,r] − load[n,r])        for every node and capacity
     Σ_k demand_r[k]·a[n,k] ≤ capacity[n,r]·o[n],   d[n,k] ≥ start[n,k]·(1 − o[n])
     Σ_n (a[n,k] − d[n,k]) + u[k] = size[k] − Σ_n start[n,k]                      for every kind
     Σ_k move_e[k]·Σ_n d[n,k] + Σ_k unplaced_e[k]·u[k] + Σ_n opening_e[n]·o[n] ≤ most_e
@@ -81,24 +81,24 @@ class TransferProgram:
         self._first_leave, self._first_used, self._first_waiting = (int(i) for i in first[1:4])
         linear, (a, b), (c, d) = tables.linear[each], self._come.T, self._leave.T
         cost = [linear[a, b], tables.move[d] - linear[c, d], opening[self._used], programs.unplaced[self._waiting]]
-        self._cost: Ints = np.concatenate(cost) // programs.scale
-        self._step = max(1, int(np.gcd.reduce(self._cost)))
-        most = [(upper - self.start)[a, b], self.start[c, d], np.ones(len(self._used), dtype=np.int64)]
-        self._most: Ints = np.concatenate([*most, programs.optional[self._waiting]])
+        costs = np.concatenate(cost) // programs.scale
+        self._step = max(1, int(np.gcd.reduce(costs)))
+        self._cost: Ints = costs // self._step  # in steps
+        upmost = [(upper - self.start)[a, b], self.start[c, d], np.ones(len(self._used), dtype=np.int64)]
+        most = np.concatenate([*upmost, programs.optional[self._waiting]])
         self._constant = (programs.constant + int((linear * self.start).sum())) // programs.scale
-        cost_in_steps = (self._cost // self._step).astype(np.float64)
-        self.whole = IntegerProgram(cost_in_steps, self._most.astype(np.float64), tuple(self._all_rows()))
+        rows = tuple(self._all_rows())
+        self.whole = IntegerProgram(self._cost.astype(np.float64), most.astype(np.float64), rows)
 
     def below(self, value: int) -> IntegerProgram | None:
         """Return the program of what has a lower value, or ``None`` if a row cannot tell that.
 
         Proofs that there is nothing are often quicker with it.
         """
-        cost = self._cost // self._step
-        columns = np.flatnonzero(cost)
-        if int(np.abs(cost).max(initial=0)) > LARGEST_COST:
+        if int(np.abs(self._cost).max(initial=0)) > LARGEST_COST:
             return None
-        row = Row.of(-INFINITE, float((value - 1 - self._constant) // self._step), columns, cost[columns])
+        columns, highest = np.flatnonzero(self._cost), (value - 1 - self._constant) // self._step
+        row = Row.of(-INFINITE, float(highest), columns, self._cost[columns])
         return replace(self.whole, rows=(*self.whole.rows, row))
 
     def bound(self, objective: float, below: int | None) -> int | None:
@@ -116,7 +116,7 @@ class TransferProgram:
 
     def worth(self, solution: Floats) -> int:
         """Return the value of the tier that a solution has, rules between nodes left aside."""
-        return self._constant + int(self._cost @ np.rint(solution).astype(np.int64))
+        return self._constant + self._step * int(self._cost @ np.rint(solution).astype(np.int64))
 
     def pods(self, solution: Floats) -> Ints:
         """``[n, k]`` the pods of each kind on each node in a solution."""

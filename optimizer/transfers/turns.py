@@ -21,8 +21,7 @@ class TransferTurns:
     Parameters
     ----------
     processors
-        With two of them, one solver only looks for better values, while another one bounds without such a row: which
-        one is quicker differs from one problem to the next.
+        See `TransferSearch.search_beside`.
     """
 
     def __init__(

@@ -69,12 +69,12 @@ def test_a_bound_that_was_proven_for_other_values_of_earlier_tiers_is_left_aside
 
 
 @pytest.mark.parametrize("left", [0.0, 1.0])
-def test_a_deadline_has_a_share_of_what_is_left_and_all_of_it_where_nothing_is_left(left: float) -> None:
+def test_seconds_are_a_share_of_what_is_left_and_all_of_it_where_nothing_is_left(left: float) -> None:
     run = run_of([5])
     run._deadline = Deadline(left)
-    assert run.share_of(Deadline(0.0)) == 0.0
-    assert run.share_of(Deadline(left / 2)) == pytest.approx(0.5 if left else 0.0, abs=0.1)
-    assert run.share_of(Deadline(5.0)) == 1.0
+    assert run.share_of(0.0) == 0.0
+    assert run.share_of(left / 2) == pytest.approx(0.5 if left else 0.0, abs=0.1)
+    assert run.share_of(5.0) == 1.0
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tests.support.problems import WHERE
 
 CHOSEN = ReconfigurationParameters(most_moves=100.0)
 SHORT = Deadline(0.05, deterministic=True)
-MOST = 1_500
+MOST = 4_000
 """Placements that are listed at most."""
 Table = tuple[tuple[int, ...], ...]
 

@@ -141,10 +141,10 @@ def test_no_placement_is_below_the_bound(problem: Problem) -> None:
 @cases(
     40,
     at_least={"better": 5, "proven": 5},
-    drawn=drawn(lambda choices: (random_counting(choices), choices.one((0, 1000, 1000, 1000)))),
+    problem=drawn(random_counting),
+    here=drawn(lambda choices: choices.one((0, 1000, 1000, 1000))),
 )
-def test_what_is_taken_is_legal_and_what_is_proven_holds(drawn: tuple[Problem, int]) -> None:
-    problem, here = drawn
+def test_what_is_taken_is_legal_and_what_is_proven_holds(problem: Problem, here: int) -> None:
     run = Run.begun(Evaluator(problem), Options(time_limit=20.0), Stop())
     turns = TransferTurns(run, Options(), TransferParameters(largest_here=here), CpSatParameters(), processors=2)
     before = run.values
