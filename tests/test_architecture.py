@@ -58,7 +58,7 @@ FLOORS = {
     "optimizer/reconfiguration": "kernel parameters chain way",
     "optimizer/final_state": (
         "parameters cooling kernel pod_costs tangents position search walking descent enumeration safe_program pricing "
-        "ascent master bound split_bound branching_program branch_and_bound bounding stages"
+        "ascent master bound split_bound start_bound branching_program branch_and_bound bounding stages"
     ),
     "optimizer/column_generation": (
         "parameters dual_feasible device_shares budget structure pricing master primal core_items engine"

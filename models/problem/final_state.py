@@ -7,7 +7,7 @@ cost, can follow moves, and offers a relaxation of which a bound can be computed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -175,6 +175,12 @@ class FinalCost(Protocol):
             Where pods are at the start: a node that it overloads may stay so.
         limit
             How many pods may move, if that is limited.
+        """
+
+    def relaxations(self, start: Placement, limit: int | None, at_once: int) -> Iterator[tuple[range, Sequence[Part]]]:
+        """Yield the same for so many classes at a time, where all of it would take too much memory.
+
+        Tables have the rows of these classes.
         """
 
     def details(

@@ -18,6 +18,7 @@ from stowplan.optimizer.constructive.descent import Descent
 from stowplan.optimizer.constructive.state import State
 from stowplan.optimizer.constructive.warm_start import warm_start
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.evaluate.cost import move_prices
 from stowplan.optimizer.final_state.bounding import (
     LATE,
     LATE_AFTER_STOP,
@@ -35,6 +36,7 @@ from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.position import Position
 from stowplan.optimizer.final_state.search import FinalStateSearch
 from stowplan.optimizer.final_state.split_bound import loads_bound, splits
+from stowplan.optimizer.final_state.start_bound import start_bound
 from stowplan.optimizer.final_state.walking import FinalStateWalk
 from stowplan.optimizer.processes import allowed_processors
 from stowplan.optimizer.run import Run, Step
@@ -263,20 +265,29 @@ class FinalStateStages:
         run, asked = self._run, self._question()
         needed = asked.pairs / self._parameters.prepared
         if needed > 1 and run.left * share < needed:
-            self._bound_loads(asked, share)
+            self._bound_from_start(asked, share)
             return
         with run.stage(BOUND, share, self._tier) as deadline:
             for found in lower_bounds(asked, deadline, self._parameters):
                 self._take_found(found, asked.reached)
 
-    def _bound_loads(self, asked: Question, share: float) -> None:
-        """Bound what loads cost, where the tables of plugins alone would take the time of the search, or more."""
-        run, tier, problem = self._run, self._tier, asked.problem
-        if run.over or not splits(problem, tier):
+    def _bound_from_start(self, asked: Question, share: float) -> None:
+        """Bound without tables of all plugins, where these alone would take the time of the search, or more."""
+        run, tier, chosen = self._run, self._tier, self._parameters
+        problem, reached, kernels = asked.problem, asked.reached, asked.kernels
+        if run.over:
             return
         with run.stage(BOUND, share, tier) as deadline:
-            reached, kernels = asked.reached, asked.kernels
-            bound = loads_bound(problem, asked.upper, tier, reached, asked.incumbent, deadline, kernels=kernels)
+            move, bound = move_prices(problem.tiers[tier], len(problem.size)), 0
+            if splits(problem, tier):  # loads are bounded with all that is not a part of the final state
+                loads = deadline.share(chosen.loads_share)
+                bound += loads_bound(problem, asked.upper, tier, reached, asked.incumbent, loads, kernels=kernels)
+                move = np.zeros_like(move)
+            seconds = deadline.seconds if deadline.deterministic else deadline.remaining
+            if seconds >= asked.pairs / chosen.prepared_from_start and run.memory.admits(
+                chosen.start_bytes_per_pair * asked.pairs
+            ):
+                bound += start_bound(problem, asked.final, move, asked.upper, deadline)
         run.raise_bound(tier, bound, BOUND, reached)
 
     def _take_found(self, found: Found, given: Sequence[int]) -> None:

@@ -173,8 +173,8 @@ def _place(domain: Ints, reading: _Reading) -> Ints:
     return found
 
 
-def points_missed(scorer: FinalStateScorer, one: AffinityScores, size: Ints, start: Placement) -> Floats:
-    """``[c, n]`` points that pods miss at least on each node, on an average of the pods of a class.
+class AffinityFloor:
+    """Points that pods miss at least on each node, on an average of the pods of a class.
 
     Parameters
     ----------
@@ -185,23 +185,32 @@ def points_missed(scorer: FinalStateScorer, one: AffinityScores, size: Ints, sta
     start
         Where they are today; they may stay where filters would refuse them now.
     """
-    counting = scorer.classes_counted()
-    missed = np.zeros((len(scorer.kinds), scorer.framework.state.size))
-    known: dict[tuple[object, ...], float] = {}
-    left, today = MOST_COMPARED, start.table(*missed.shape) > 0
-    for c in range(len(scorer.kinds)):
-        if one.flat(c):
-            continue
-        counted = classes_in(counting, one.counts(c))
-        if not counted:
-            missed[c] = POINTS * _at_the_lowest(one, c, scorer.feasibility.allowed(c))
-        elif counted == {c} and not scorer.feasibility.always_changes(c):
-            workload = _workload(scorer, one, c, counting, today[c])
-            key = (int(size[c]), *workload.key)
-            if key not in known:
-                known[key], left = _share(workload, int(size[c]), left)
-            missed[c] = POINTS * known[key]
-    return missed
+
+    def __init__(self, scorer: FinalStateScorer, one: AffinityScores, size: Ints, start: Placement) -> None:
+        self._scorer, self._one, self._size, self._start = scorer, one, size, start
+        self._counting = scorer.classes_counted()
+        self._known: dict[tuple[object, ...], float] = {}
+        self._left = MOST_COMPARED
+
+    def points_missed(self, classes: range) -> Floats:
+        """``[c, n]`` for some classes."""
+        scorer, one, start = self._scorer, self._one, self._start
+        missed = np.zeros((len(classes), scorer.framework.state.size))
+        for row, c in enumerate(classes):
+            if one.flat(c):
+                continue
+            counted = classes_in(self._counting, one.counts(c))
+            if not counted:
+                missed[row] = POINTS * _at_the_lowest(one, c, scorer.feasibility.allowed(c))
+            elif counted == {c} and not scorer.feasibility.always_changes(c):
+                today = np.zeros(missed.shape[1], dtype=np.bool_)
+                today[start.node[start.cls == c]] = True
+                workload = _workload(scorer, one, c, self._counting, today)
+                key = (int(self._size[c]), *workload.key)
+                if key not in self._known:
+                    self._known[key], self._left = _share(workload, int(self._size[c]), self._left)
+                missed[row] = POINTS * self._known[key]
+        return missed
 
 
 def _at_the_lowest(one: AffinityScores, c: int, allowed: Bools) -> Bools:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from stowplan.models.problem import Detail, Part, Placement, ScoreTables
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.final_state.details import detailed
 from stowplan.plugins_compat.final_state.estimates import Estimates
-from stowplan.plugins_compat.final_state.relaxation import relaxed
+from stowplan.plugins_compat.final_state.relaxation import Relaxation
 from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
 from stowplan.plugins_compat.final_state.tables import score_tables
 from stowplan.plugins_compat.final_state.workload_costs import Counts
@@ -150,13 +150,25 @@ class PricedFinalState:
 
     def relaxation(self, start: Placement, limit: int | None = None) -> Sequence[Part]:
         """Return what the points missed cost at least, by plugin, where so many pods may move."""
-        return relaxed(self.final_state.fresh(start), start, self.points, self.size, limit)
+        return self._relaxation(start, limit).parts(range(len(self.size)))
+
+    def relaxations(self, start: Placement, limit: int | None, at_once: int) -> Iterator[tuple[range, Sequence[Part]]]:
+        """Yield the same for so many classes at a time."""
+        relaxation = self._relaxation(start, limit)
+        for first in range(0, len(self.size), at_once):
+            classes = range(first, min(first + at_once, len(self.size)))
+            yield classes, relaxation.parts(classes)
+
+    def _relaxation(self, start: Placement, limit: int | None) -> Relaxation:
+        known, empty = self.final_state.scorer(start), self.final_state.fresh(Placement.of(()))
+        return Relaxation(known, empty, start, self.points, self.size, limit)
 
     def details(
         self, start: Placement, upper: Ints, waiting: Ints, enough: Callable[[], bool] = lambda: False
     ) -> Sequence[Detail]:
         """Return the same in more detail."""
-        return detailed(self.final_state.fresh(start), start, self.points, Counts(self.size, upper, waiting), enough)
+        known, empty = self.final_state.scorer(start), self.final_state.fresh(Placement.of(()))
+        return detailed(known, empty, start, self.points, Counts(self.size, upper, waiting), enough)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ from stowplan.plugins_compat.final_state.plugin_scores import (
     OverFeasible,
     Usage,
 )
-from stowplan.plugins_compat.final_state.relaxation import relaxed, requests_of, rows_of, unlimited
+from stowplan.plugins_compat.final_state.relaxation import Relaxation, requests_of, rows_of, unlimited
 from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
 from stowplan.plugins_compat.final_state.spread_scores import SpreadScores
 from stowplan.plugins_compat.final_state.workload_costs import Counts, workload_costs
@@ -29,6 +29,7 @@ ROUNDED = 1e-6
 
 def detailed(
     scorer: FinalStateScorer,
+    empty: FinalStateScorer,
     start: Placement,
     points: Mapping[str, int],
     pods: Counts,
@@ -39,7 +40,9 @@ def detailed(
     Parameters
     ----------
     scorer
-        At ``start``; pods are taken off.
+        At ``start``.
+    empty
+        Without any of the pods.
     points
         Cost of a point of each plugin that counts.
     pods
@@ -48,22 +51,23 @@ def detailed(
         Whether to leave out what is not known yet.
     """
     overloaded = unlimited(scorer)
-    parts = {part.name: part for part in relaxed(scorer, start, points, pods.size)}
-    loads = _Loads(scorer, overloaded, pods.most)
+    relaxation = Relaxation(scorer, empty, start, points, pods.size)
+    parts = {part.name: part for part in relaxation.parts(range(len(pods.size)))}
+    loads = _Loads(empty, overloaded, pods.most)
     found = []
-    for p, one in scorer.scores:
-        part = parts.get(scorer.names[p])
+    for p, one in empty.scores:
+        part = parts.get(empty.names[p])
         if part is None:
             continue
-        price = points[part.name] / scorer.unit
+        price = points[part.name] / empty.unit
         if isinstance(one, AffinityScores | SpreadScores):
-            workloads = workload_costs(scorer, one, pods, price, enough)
+            workloads = workload_costs(empty, one, pods, price, enough)
             table = part.table.copy()
             for workload in workloads:
                 table[workload.classes] = 0.0
             found.append(Detail(part.name, table, part.missing, workloads=workloads))
             continue
-        by_load = loads.points(one, price) if scorer.unit == 1 else None
+        by_load = loads.points(one, price) if empty.unit == 1 else None
         if by_load is not None:
             found.append(Detail(part.name, np.zeros_like(part.table), part.missing, by_load))
         else:
@@ -155,7 +159,7 @@ class _Loads:
             filter limits that either: what counts then is never above 100, nor above what the score counts.
         """
         state, rows = self._state, rows_of(self._scorer, usage.specs)
-        requests, held = requests_of(self._scorer, rows), usage.held
+        requests, held = requests_of(self._scorer, rows, range(len(self._scorer.kinds))), usage.held
         found = []
         for i, row in enumerate(rows):
             capacity = state.allocatable[row]

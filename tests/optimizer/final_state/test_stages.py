@@ -43,12 +43,18 @@ def test_tiny_clusters_are_proven(cluster: Snapshot, setup: Setup, limit: int | 
 
 
 @pytest.mark.parametrize("limit", [5, None])
-def test_where_the_tables_of_plugins_take_too_long_loads_are_bounded_alone(limit: int | None) -> None:
-    problem = make_problem(synthetic_snapshot(10, 70, 1), Settings(objective="global", max_moves=limit)).problem
-    slow = Parameters(final_state=FinalStateParameters(prepared=1))
-    for parameters, least in ((slow, 0.1), (Parameters(), 0.5)):
-        tier = solve(problem, replace(QUICK, time_limit=1.0, kernels=True, parameters=parameters)).tiers[-1]
-        assert least * tier.value < tier.bound < tier.value
+@pytest.mark.parametrize(("objective", "share"), [("kube", 0.1), ("global", 0.1)])
+def test_where_the_tables_of_plugins_take_too_long_a_bound_comes_from_where_pods_are(
+    objective: str, share: float, limit: int | None
+) -> None:
+    problem = make_problem(synthetic_snapshot(10, 70, 1), Settings(objective=objective, max_moves=limit)).problem
+    bounds = []
+    for chosen in (FinalStateParameters(prepared=1, prepared_from_start=1), FinalStateParameters(prepared=1)):
+        options = replace(QUICK, time_limit=1.0, kernels=True, parameters=Parameters(final_state=chosen))
+        tier = solve(problem, options).tiers[-1]
+        bounds.append(tier.bound)
+    assert bounds[0] < bounds[1]
+    assert share * tier.value < bounds[1] < tier.value
 
 
 @pytest.mark.parametrize("seed", range(3))
