@@ -56,7 +56,8 @@ class FinalStateParameters:
     prepared
         Pairs of a class and a node that the bound reads in a second: where it has less time than that, it is left out.
     prepared_from_start, start_bytes_per_pair
-        Pairs that the bound from the start reads in a second, which takes its place then, and the memory for each.
+        Pairs that the bound from the start reads in a second, which takes its place then, and the memory for each. The
+        search that asks plugins begins no faster.
     enumerated, enumeration_share
         Placements up to which all are listed, and the share of the time for that.
     descent_share, short_descent_share
@@ -144,7 +145,7 @@ class FinalStateParameters:
     short_split_share: float = 0.2
     loads_share: float = 0.6
     prepared: int = 500_000
-    prepared_from_start: int = 2_000_000
+    prepared_from_start: int = 1_500_000
     start_bytes_per_pair: int = 40
     enumerated: int = 4_000
     enumeration_share: float = 0.5

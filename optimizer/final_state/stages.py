@@ -248,7 +248,7 @@ class FinalStateStages:
             tables = self._tables
             if tables is not None:
                 FinalStateWalk(problem, tier, tables, run.best, offered, chosen, seed).run(deadline, enough)
-            else:
+            elif deadline.deterministic or deadline.remaining >= self._preparation:
                 FinalStateSearch(self._steered, problem, tier, run.best, offered, chosen, seed).run(deadline, enough)
 
     @cached_property
@@ -261,11 +261,18 @@ class FinalStateStages:
         final = run.evaluator.problem.tiers[self._tier].final
         return final.tables() if final is not None and few and self._options.kernels else None
 
+    @property
+    def _preparation(self) -> float:
+        """Seconds that a view of the final state takes by asking plugins, and the bound from the start."""
+        return math.prod(self._run.evaluator.problem.shape) / self._parameters.prepared_from_start
+
     def _bound(self, share: float) -> None:
         run, asked = self._run, self._question()
         needed = asked.pairs / self._parameters.prepared
         if needed > 1 and run.left * share < needed:
-            self._bound_from_start(asked, share)
+            # Where plugins would have to be asked, a search needs as long for its own view of the final state.
+            searched = self._tables is not None or run.left >= 3 * self._preparation
+            self._bound_from_start(asked, share if searched else 1.0)
             return
         with run.stage(BOUND, share, self._tier) as deadline:
             for found in lower_bounds(asked, deadline, self._parameters):
@@ -284,9 +291,7 @@ class FinalStateStages:
                 bound += loads_bound(problem, asked.upper, tier, reached, asked.incumbent, loads, kernels=kernels)
                 move = np.zeros_like(move)
             seconds = deadline.seconds if deadline.deterministic else deadline.remaining
-            if seconds >= asked.pairs / chosen.prepared_from_start and run.memory.admits(
-                chosen.start_bytes_per_pair * asked.pairs
-            ):
+            if seconds >= self._preparation and run.memory.admits(chosen.start_bytes_per_pair * asked.pairs):
                 bound += start_bound(problem, asked.final, move, asked.upper, deadline)
         run.raise_bound(tier, bound, BOUND, reached)
 

@@ -171,10 +171,11 @@ class SpreadScores:
             return max(1, int(candidates.sum()) - filled), int((allowed | candidates).sum())
         if soft.repeated:
             return 0, 0
-        domain = soft.constraint.topology.domain
-        sizes = np.sort(np.unique(domain[candidates], return_counts=True)[1])
+        place = soft.constraint.topology.domain + 1  # a missing label is a domain too
+        sizes = np.bincount(place[candidates])
+        sizes = np.sort(sizes[sizes > 0])
         emptied = int(np.searchsorted(np.cumsum(sizes), filled, side="right"))
-        return max(1, len(sizes) - emptied), len(np.unique(domain[allowed | candidates]))
+        return max(1, len(sizes) - emptied), int(np.count_nonzero(np.bincount(place[allowed | candidates])))
 
     def preferred(self, c: int) -> Sequence[SoftConstraint]:
         """Return the constraints of a class."""
@@ -228,8 +229,10 @@ def _ends(rounded: Ints, candidates: Bools) -> tuple[Ints, Ints]:
 
 def least_left(values: Ints, here: Bools, filled: int) -> Ints:
     """``[k]`` the least of ``values[k, n]`` where ``here``, once so many are gone; `FAR` if none is left."""
-    ascending = np.sort(np.where(here, values, FAR), axis=1)
-    return ascending[:, filled] if filled < ascending.shape[1] else np.full(len(values), FAR)
+    if filled >= values.shape[1]:
+        return np.full(len(values), FAR)
+    least: Ints = np.partition(np.where(here, values, FAR), filled, axis=1)[:, filled]
+    return least
 
 
 def _half_up(raw: Floats) -> Ints:
