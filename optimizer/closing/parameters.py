@@ -41,7 +41,7 @@ class ClosingParameters:
     """
 
     share: float = 0.5
-    first_share: float = 0.4
+    first_share: float = 0.6
     leaving_share: float = 0.3
     settling_share: float = 0.4
     bounding: float = 0.1

@@ -14,6 +14,8 @@ class TransferParameters:
     share, room_share, moves_share
         Share of the time that is left: for a tier that counts nodes in use alone, one that counts unscheduled pods
         alone, and for others.
+    far, far_share
+        The gap, as a share of the value, above which a tier that counts nodes in use has a smaller share of the time.
     early_variables
         (class, node) variables up to which unscheduled pods are searched before walks and CP-SAT, and not after them.
     largest_here, largest
@@ -27,6 +29,8 @@ class TransferParameters:
     share: float = 0.5
     room_share: float = 0.15
     moves_share: float = 0.6
+    far: float = 0.06
+    far_share: float = 0.15
     early_variables: int = 4_000
     largest_here: int = 1_000
     largest: int = 30_000

@@ -70,7 +70,11 @@ class TransferTurns:
             return None
         if counted.counts_unscheduled:
             return chosen.room_share if late or self._run.variables <= chosen.early_variables else None
-        return chosen.share if counted.counts(Open) else chosen.moves_share
+        if not counted.counts(Open):
+            return chosen.moves_share
+        # With many moves, solvers seldom come to an end; what closes nodes one by one finds more in the time.
+        far = self._run.values[tier] - self._run.bounds[tier] > chosen.far * self._run.values[tier]
+        return chosen.far_share if far else chosen.share
 
     def _program(self, tier: int, deadline: Deadline) -> TransferProgram | None:
         """Return the program of a tier, or ``None`` if there is none or it is too large."""
