@@ -94,7 +94,8 @@ class _Today:
 def start_bound(problem: Problem, final: FinalCost, move: Ints, upper: NDArray[np.int32], deadline: Deadline) -> int:
     """Return a lower bound of a cost of the final state, with what moves cost.
 
-    Classes that there is no time to read count as if they cost nothing.
+    Classes that there is no time to read count as if they cost nothing; then what pods cost each other is left out, as
+    these could make others cost less.
 
     Parameters
     ----------
@@ -106,15 +107,16 @@ def start_bound(problem: Problem, final: FinalCost, move: Ints, upper: NDArray[n
     today = _read(problem, final, upper, deadline)
     start, limit, (classes, nodes) = problem.start, problem.move_limit, problem.shape
     pods, waiting = start.per_node(nodes), problem.size - start.placed(classes)
-    plain = [one for one in today.beside.values() if not one.mixed]
+    known = list(today.beside.values()) if today.whole else []
+    plain = [one for one in known if not one.mixed]
     crowd = sum((one.crowd(start) for one in plain), np.zeros(nodes))
     amount = sum((one.amount for one in plain), np.zeros(len(start.cls)))
     elsewhere = np.minimum(today.missing, sum((one.least for one in plain), today.elsewhere))
     cost = float((start.count * today.alone).sum() + (pods * crowd).sum() + today.resting.sum())
     saved = today.alone + crowd[start.node] + (pods[start.node] - 1) * amount - (move + elsewhere)[start.cls]
     lost = _most_saved(start, saved, today.resting, limit)
-    for one in today.beside.values():
-        if one.mixed and today.whole:  # a node's pods cost nothing at least, whatever comes or goes
+    for one in known:
+        if one.mixed:  # a node's pods cost nothing at least, whatever comes or goes
             by_node = np.sort(np.maximum(0.0, pods * one.crowd(start)))[::-1]
             cost += float(by_node.sum())
             lost += float(by_node[: nodes if limit is None else 2 * limit + int(waiting.sum())].sum())
