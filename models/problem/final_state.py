@@ -67,7 +67,8 @@ class Part:
     missing
         ``[c]`` cost of a pod without a node.
     crowding, held
-        ``[c, n]`` and ``[n]``, where pods on a node cost each other something.
+        ``[c, n]`` and ``[n]``, where pods on a node cost each other something. Where any of it is negative, the plugin
+        has no other costs of pods on nodes, and what it says holds for each node by itself.
     resting
         ``[c]`` what a class costs beside all that if none of its pods moves, where few may.
     """

@@ -271,7 +271,7 @@ class FinalStateStages:
         needed = asked.pairs / self._parameters.prepared
         if needed > 1 and run.left * share < needed:
             # Where plugins would have to be asked, a search needs as long for its own view of the final state.
-            searched = self._tables is not None or run.left >= 3 * self._preparation
+            searched = self._options.deterministic or self._tables is not None or run.left >= 3 * self._preparation
             self._bound_from_start(asked, share if searched else 1.0)
             return
         with run.stage(BOUND, share, self._tier) as deadline:
@@ -291,9 +291,14 @@ class FinalStateStages:
                 bound += loads_bound(problem, asked.upper, tier, reached, asked.incumbent, loads, kernels=kernels)
                 move = np.zeros_like(move)
             seconds = deadline.seconds if deadline.deterministic else deadline.remaining
-            if seconds >= self._preparation and run.memory.admits(chosen.start_bytes_per_pair * asked.pairs):
+            if (
+                not deadline.over
+                and seconds >= self._preparation
+                and run.memory.admits(chosen.start_bytes_per_pair * asked.pairs)
+            ):
                 bound += start_bound(problem, asked.final, move, asked.upper, deadline)
-        run.raise_bound(tier, bound, BOUND, reached)
+        if bound:
+            run.raise_bound(tier, bound, BOUND, reached)
 
     def _take_found(self, found: Found, given: Sequence[int]) -> None:
         if found.placement is not None:

@@ -4,8 +4,9 @@ It has no multipliers, and reads what plugins cost at least for some classes at 
 classes and nodes would take too long or too much memory, and is sharp where few pods may move.
 
 Each pod on a node with ``k`` pods costs ``h + Σ q`` beside what it costs alone, for amounts ``q`` of all pods there.
-The first one to leave saves ``h + Σ q + (k − 1)·q``; others save no more than if they had been the first, as long as no
-``q`` is negative.
+As long as none of that is negative, the first one to leave saves ``h + Σ q + (k − 1)·q``, others save no more than if
+they had been the first, and one that comes costs at least ``h + q``. Of a plugin of which some is negative, nodes that no
+pod leaves or comes to cost what they cost today, and others nothing at least: no pod misses less than no points.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from stowplan.optimizer.deadline import Deadline
 SAFETY = 1e-9
 """Share of the sum of all amounts by which a bound is lowered, against rounding."""
 
-PAIRS_AT_ONCE = 2_000_000
+PAIRS_AT_ONCE = 500_000
 """Pairs of a class and a node whose parts are read at a time."""
 
 
@@ -44,7 +45,7 @@ class _Beside:
     least
         ``[c]`` the least that one pod alone on a node costs.
     mixed
-        Whether a pod may make others cost less.
+        Whether any of that is negative, so that a pod may make others cost less.
     """
 
     def __init__(self, start: Placement, classes: int, nodes: int) -> None:
@@ -67,7 +68,7 @@ class _Beside:
 
 @dataclass(slots=True, eq=False)
 class _Today:
-    """What plugins cost at least, as far as classes have been read; nothing is below 0.
+    """What plugins cost at least, as far as classes have been read.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ class _Today:
         ``[e]`` what a pod of each entry of the start costs by itself.
     resting
         ``[c]`` what a class costs beside all that if none of its pods moves.
-    elsewhere, missing
+    anywhere, missing
         ``[c]`` what a pod costs by itself wherever it goes, and without a node.
     beside
         By plugin, what pods cost each other.
@@ -85,7 +86,7 @@ class _Today:
 
     alone: Floats
     resting: Floats
-    elsewhere: Floats
+    anywhere: Floats
     missing: Floats
     beside: dict[str, _Beside]
     whole: bool
@@ -107,24 +108,25 @@ def start_bound(problem: Problem, final: FinalCost, move: Ints, upper: NDArray[n
     today = _read(problem, final, upper, deadline)
     start, limit, (classes, nodes) = problem.start, problem.move_limit, problem.shape
     pods, waiting = start.per_node(nodes), problem.size - start.placed(classes)
-    known = list(today.beside.values()) if today.whole else []
-    plain = [one for one in known if not one.mixed]
+    beside = list(today.beside.values()) if today.whole else []
+    plain = [one for one in beside if not one.mixed]
     crowd = sum((one.crowd(start) for one in plain), np.zeros(nodes))
     amount = sum((one.amount for one in plain), np.zeros(len(start.cls)))
-    elsewhere = np.minimum(today.missing, sum((one.least for one in plain), today.elsewhere))
+    elsewhere = np.minimum(today.missing, sum((one.least for one in plain), today.anywhere))
     cost = float((start.count * today.alone).sum() + (pods * crowd).sum() + today.resting.sum())
     saved = today.alone + crowd[start.node] + (pods[start.node] - 1) * amount - (move + elsewhere)[start.cls]
-    lost = _most_saved(start, saved, today.resting, limit)
-    for one in known:
-        if one.mixed:  # a node's pods cost nothing at least, whatever comes or goes
+    saving = _most_saved(start, saved, today.resting, limit)
+    for one in beside:
+        if one.mixed:
             by_node = np.sort(np.maximum(0.0, pods * one.crowd(start)))[::-1]
             cost += float(by_node.sum())
-            lost += float(by_node[: nodes if limit is None else 2 * limit + int(waiting.sum())].sum())
+            saving += float(by_node[: nodes if limit is None else 2 * limit + int(waiting.sum())].sum())
     # Where all may move, what each pod costs if it were alone on its node may prove more.
     held = sum((one.held for one in plain), np.zeros(nodes))
-    alone = np.minimum(elsewhere[start.cls], today.alone + held[start.node] + amount)
-    least = max(cost - lost, float((start.count * alone).sum())) + float((waiting * elsewhere).sum())
-    return max(0, math.ceil(least - SAFETY * (cost + lost + least)))
+    cheapest = np.minimum(elsewhere[start.cls], today.alone + held[start.node] + amount)
+    placed = max(cost - saving, float((start.count * cheapest).sum()))
+    pending = float((waiting * elsewhere).sum())
+    return max(0, math.ceil(placed + pending - SAFETY * (cost + saving + pending)))
 
 
 def _read(problem: Problem, final: FinalCost, upper: NDArray[np.int32], deadline: Deadline) -> _Today:
@@ -145,7 +147,7 @@ def _read(problem: Problem, final: FinalCost, upper: NDArray[np.int32], deadline
                 beside = today.beside.setdefault(part.name, _Beside(start, classes, nodes))
                 beside.read(part, some, entries, start)
         today.alone[entries] = table[start.cls[entries] - some.start, start.node[entries]]
-        today.elsewhere[some] = np.where(upper[some] > 0, table, np.inf).min(axis=1, initial=np.inf)
+        today.anywhere[some] = np.where(upper[some] > 0, table, np.inf).min(axis=1, initial=np.inf)
         today.missing[some] = missing
     today.whole = True
     return today

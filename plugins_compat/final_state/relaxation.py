@@ -164,41 +164,57 @@ def _crowded(scorer: FinalStateScorer, one: FitScores, overloaded: Bools, classe
     total = np.maximum(weights.sum(axis=0), 1)
     rate = POINTS * weights / (np.maximum(room, 1) * total)
     if kind == "LeastAllocated":
-        return _least(scorer, one.usage.specs, weights, total, overloaded, classes)
-    held = -(rate * one.usage.held).sum(axis=0)
-    return none + float(POINTS), -(one.usage.asked[:, classes].T.astype(np.float64) @ rate), held
+        rows = rows_of(scorer, one.usage.specs)
+        return _least(scorer, rows, requests_of(scorer, rows, classes), weights, total, overloaded)
+    held = POINTS - (rate * one.usage.held).sum(axis=0)
+    return none, -(one.usage.asked[:, classes].T.astype(np.float64) @ rate), held
 
 
 def _least_of_all(
     scorer: FinalStateScorer, plugin: NodeResourcesLeastAllocated, overloaded: Bools, classes: range
 ) -> Missed:
-    """Return the same for the plugin of its own of early releases, where what a node lacks keeps its weight."""
+    """Return the same for the plugin of its own of early releases, where what a node lacks keeps its weight.
+
+    Overhead may count for less in the score of a pod than in that of others on its node.
+    """
     state = scorer.framework.state
     known = [spec for spec in plugin.specs if spec.name in state.resources]
     weights = np.array([spec.weight or 1 for spec in known], dtype=np.int64)[:, None]
     total = np.full(state.size, sum(spec.weight or 1 for spec in plugin.specs))
     here = state.allocatable[rows_of(scorer, known)] > 0
-    return _least(scorer, known, np.where(here, weights, 0), total, overloaded, classes)
+    rows, kinds = rows_of(scorer, known), [scorer.kinds[c] for c in classes]
+    asked = np.array([[plugin.scored.requests(kind).get(spec.name, 0) for kind in kinds] for spec in known])
+    requests = np.minimum(requests_of(scorer, rows, classes), asked.reshape(len(known), len(classes)))
+    return _least(scorer, rows, requests, np.where(here, weights, 0), total, overloaded)
 
 
 def _least(
     scorer: FinalStateScorer,
-    specs: Sequence[ResourceSpec],
+    rows: Sequence[int],
+    requests: Floats,
     weights: Ints,
     total: Ints,
     overloaded: Bools,
-    classes: range,
 ) -> Missed:
-    """Return what the least allocated strategy misses, for weights ``[r, n]``, 0 where a node lacks one, and their sum.
+    """Return what the least allocated strategy misses.
 
     What containers without requests count for is not limited by the filter; what is requested is.
+
+    Parameters
+    ----------
+    rows
+        Of its resources in the arrays of the state.
+    requests
+        ``[r, c]`` what a pod of each class counts for at least.
+    weights, total
+        ``[r, n]`` weights, 0 where a node lacks one, and ``[n]`` what they are divided by.
     """
-    state, rows = scorer.framework.state, rows_of(scorer, specs)
+    state = scorer.framework.state
     rate = POINTS * weights / (np.maximum(state.allocatable[rows], 1) * total)
     rate = np.where(overloaded[rows], 0.0, rate)
     lacking = POINTS * (1 - weights.sum(axis=0) / total)
-    table = np.zeros((len(classes), state.size)) + lacking
-    return table, requests_of(scorer, rows, classes).T @ rate, (rate * state.requested[rows]).sum(axis=0)
+    table = np.zeros((requests.shape[1], state.size)) + lacking
+    return table, requests.T @ rate, (rate * state.requested[rows]).sum(axis=0)
 
 
 def rows_of(scorer: FinalStateScorer, specs: Sequence[ResourceSpec]) -> list[int]:

@@ -46,7 +46,7 @@ FITS = [
 BALANCED = [("cpu", "memory"), ("cpu", GPU)]
 
 
-def random_problem(choices: Choices) -> Problem:
+def random_problem(choices: Choices, max_moves: int | None = None) -> Problem:
     """Build two or three nodes with odd sizes and pods that request this or that, scored in one of many ways."""
     release: Release = choices.one([K24, K36])
     profile = default_profile(release)
@@ -62,7 +62,9 @@ def random_problem(choices: Choices) -> Problem:
             order[point] = tuple(name for name in profile.at(point) if name != "NodeResourcesFit")
     cluster = random_cluster(choices)
     objective = PRESETS[choices.one(["kube", "global"])]
-    return compile_problem(cluster, replace(profile, arguments=arguments, order=order), objective).problem
+    return compile_problem(
+        cluster, replace(profile, arguments=arguments, order=order), objective, max_moves=max_moves
+    ).problem
 
 
 def random_cluster(choices: Choices) -> Snapshot:

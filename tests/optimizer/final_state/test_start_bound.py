@@ -20,11 +20,13 @@ from stowplan.optimizer.final_state import start_bound as module
 from stowplan.optimizer.final_state.start_bound import start_bound
 from stowplan.plugins_compat.release import K5, K20, K24, K36
 from stowplan.settings.problem import make_problem
+from tests.optimizer.final_state.test_branching_program import random_problem
 from tests.plugins_compat.final_state.test_affinity_floor import random_workload
 from tests.plugins_compat.final_state.test_scorer import random_attraction
-from tests.support.brute_force import legal_values
+from tests.support.brute_force import legal_values, placements
 from tests.support.cases import cases, count
-from tests.support.choices import drawn
+from tests.support.choices import Choices, drawn
+from tests.support.clusters import node, pod, snapshot
 from tests.support.random_clusters import Setup, clusters, setups
 
 
@@ -57,6 +59,36 @@ def test_no_legal_placement_is_below_it(cluster: Snapshot, setup: Setup, release
     count("near", bound > 0.5 * least > 0)
     count("mixed", any(part.crowding is not None and bool((part.crowding < 0).any()) for part in parts))
     count("any number", limit is None and bound > 0)
+
+
+def scored_in_many_ways(choices: Choices) -> Problem:
+    return random_problem(choices, choices.one([1, 2, None]))
+
+
+@cases(60, at_least={"above nothing": 30, "any number": 8, "most allocated": 5}, problem=drawn(scored_in_many_ways))
+def test_no_legal_placement_is_below_it_whatever_scores_there_are(problem: Problem) -> None:
+    tier = problem.tiers[-1]
+    if tier.final is None:
+        return
+    evaluator = Evaluator(replace(problem, tiers=(*problem.tiers[:-1], replace(tier, terms=(), surrogate=()))))
+    seen = [evaluator.evaluate(placement) for placement in placements(problem)]
+    bound = start_bound(problem, tier.final, np.zeros_like(problem.size), upper_bounds(problem), Deadline(60.0))
+    assert bound <= min(one.values[-1] for one in seen if one.legal)
+    count("above nothing", bound > 0)
+    count("any number", bound > 0 and problem.move_limit is None)
+    fit = next(part for part in tier.final.relaxation(problem.start) if part.name == "NodeResourcesFit")
+    count("most allocated", fit.crowding is not None and bool((fit.crowding < 0).any()))
+
+
+def test_overhead_that_counts_for_less_in_the_score_of_a_pod() -> None:
+    heavy = {"overhead": {"cpu": "1"}, "owner": "ReplicaSet/a"}
+    cluster = snapshot(
+        nodes=[node(name, cpu="4", memory="8Gi") for name in ("n0", "n1")],
+        pods=[pod(f"p{i}", f"n{i}", cpu="1", memory="2Gi", **heavy) for i in range(2)],
+    )
+    for limit in (1, None):
+        problem = Setup("kube", K20, "never", limit).compile(cluster).problem
+        assert 0 < bound_of(problem) <= min(values[-1] for values in legal_values(problem))
 
 
 @pytest.mark.parametrize("limit", [2, 20, None])
