@@ -5,8 +5,8 @@ classes and nodes would take too long or too much memory, and is sharp where few
 
 Each pod on a node with ``k`` pods costs ``h + Σ q`` beside what it costs alone, for amounts ``q`` of all pods there.
 As long as none of that is negative, the first one to leave saves ``h + Σ q + (k − 1)·q``, others save no more than if
-they had been the first, and one that comes costs at least ``h + q``. Of a plugin of which some is negative, nodes that no
-pod leaves or comes to cost what they cost today, and others nothing at least: no pod misses less than no points.
+they had been the first, and one that comes costs at least ``h + q``. Of a plugin of which some is negative, nodes that
+no pod leaves or comes to cost what they cost today, and others nothing at least: no pod misses less than no points.
 """
 
 from __future__ import annotations
