@@ -67,8 +67,10 @@ class Part:
     missing
         ``[c]`` cost of a pod without a node.
     crowding, held
-        ``[c, n]`` and ``[n]``, where pods on a node cost each other something. Where any of it is negative, the plugin
-        has no other costs of pods on nodes, and what it says holds for each node by itself.
+        ``[c, n]`` and ``[n]``, where pods on a node cost each other something.
+    signed
+        Whether any of that may be negative, so that a pod may make others cost less. Then the plugin has no other costs
+        of pods on nodes, and what it says holds for each node by itself.
     resting
         ``[c]`` what a class costs beside all that if none of its pods moves, where few may.
     """
@@ -79,6 +81,7 @@ class Part:
     crowding: Floats | None = None
     held: Floats | None = None
     resting: Floats | None = None
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,7 +24,7 @@ from stowplan.optimizer.deadline import Deadline
 SAFETY = 1e-9
 """Share of the sum of all amounts by which a bound is lowered, against rounding."""
 
-PAIRS_AT_ONCE = 500_000
+PAIRS_AT_ONCE = 1_000_000
 """Pairs of a class and a node whose parts are read at a time."""
 
 
@@ -35,6 +35,8 @@ class _Beside:
     ----------
     start
         Where pods are.
+    signed
+        See `Part`.
 
     Attributes
     ----------
@@ -44,13 +46,11 @@ class _Beside:
         ``[n]`` what each pod on a node costs beside that.
     least
         ``[c]`` the least that one pod alone on a node costs.
-    mixed
-        Whether any of that is negative, so that a pod may make others cost less.
     """
 
-    def __init__(self, start: Placement, classes: int, nodes: int) -> None:
+    def __init__(self, start: Placement, classes: int, nodes: int, *, signed: bool) -> None:
         self.amount, self.held, self.least = np.zeros(len(start.cls)), np.zeros(nodes), np.zeros(classes)
-        self.mixed = False
+        self.signed = signed
 
     def read(self, part: Part, classes: range, entries: slice, start: Placement) -> None:
         """Take over some classes."""
@@ -58,7 +58,6 @@ class _Beside:
         self.held = self.held if part.held is None else part.held
         self.amount[entries] = crowding[start.cls[entries] - classes.start, start.node[entries]]
         self.least[classes] = (crowding + self.held).min(axis=1)
-        self.mixed |= bool((crowding < 0).any() or (self.held < 0).any())
 
     def crowd(self, start: Placement) -> Floats:
         """``[n]`` what each pod on a node costs at the start."""
@@ -95,8 +94,8 @@ class _Today:
 def start_bound(problem: Problem, final: FinalCost, move: Ints, upper: NDArray[np.int32], deadline: Deadline) -> int:
     """Return a lower bound of a cost of the final state, with what moves cost.
 
-    Classes that there is no time to read count as if they cost nothing; then what pods cost each other is left out, as
-    these could make others cost less.
+    Classes that there is no time to read count as if they cost nothing, and then so do all plugins by which they could
+    make others cost less.
 
     Parameters
     ----------
@@ -108,16 +107,15 @@ def start_bound(problem: Problem, final: FinalCost, move: Ints, upper: NDArray[n
     today = _read(problem, final, upper, deadline)
     start, limit, (classes, nodes) = problem.start, problem.move_limit, problem.shape
     pods, waiting = start.per_node(nodes), problem.size - start.placed(classes)
-    beside = list(today.beside.values()) if today.whole else []
-    plain = [one for one in beside if not one.mixed]
+    plain = [one for one in today.beside.values() if not one.signed]
     crowd = sum((one.crowd(start) for one in plain), np.zeros(nodes))
     amount = sum((one.amount for one in plain), np.zeros(len(start.cls)))
     elsewhere = np.minimum(today.missing, sum((one.least for one in plain), today.anywhere))
     cost = float((start.count * today.alone).sum() + (pods * crowd).sum() + today.resting.sum())
     saved = today.alone + crowd[start.node] + (pods[start.node] - 1) * amount - (move + elsewhere)[start.cls]
     saving = _most_saved(start, saved, today.resting, limit)
-    for one in beside:
-        if one.mixed:
+    for one in today.beside.values():
+        if one.signed and today.whole:
             by_node = np.sort(np.maximum(0.0, pods * one.crowd(start)))[::-1]
             cost += float(by_node.sum())
             saving += float(by_node[: nodes if limit is None else 2 * limit + int(waiting.sum())].sum())
@@ -144,7 +142,7 @@ def _read(problem: Problem, final: FinalCost, upper: NDArray[np.int32], deadline
             if part.resting is not None:
                 today.resting[some] += part.resting
             if part.crowding is not None or part.held is not None:
-                beside = today.beside.setdefault(part.name, _Beside(start, classes, nodes))
+                beside = today.beside.setdefault(part.name, _Beside(start, classes, nodes, signed=part.signed))
                 beside.read(part, some, entries, start)
         today.alone[entries] = table[start.cls[entries] - some.start, start.node[entries]]
         today.anywhere[some] = np.where(upper[some] > 0, table, np.inf).min(axis=1, initial=np.inf)

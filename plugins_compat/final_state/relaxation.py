@@ -85,6 +85,7 @@ class Relaxation:
                     None if crowding is None else crowding * weight,
                     None if held is None else held * weight,
                     resting,
+                    signed=_signed(one),
                 )
             )
         return found
@@ -113,6 +114,13 @@ class Relaxation:
                 return _least_of_all(scorer, one.plugin, overloaded, classes)
             case _:
                 return none, None, None
+
+
+def _signed(one: OnNode | OverFeasible | AffinityFloor) -> bool:
+    """Whether a pod may make others on its node miss less: where they miss how far apart, or how empty it is."""
+    if isinstance(one, FitScores):
+        return bool(one.plugin.args.scoring_strategy.type != "LeastAllocated")
+    return isinstance(one, BalancedScores)
 
 
 def unlimited(scorer: FinalStateScorer) -> Bools:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -61,6 +62,20 @@ def test_no_legal_placement_is_below_it(cluster: Snapshot, setup: Setup, release
     count("any number", limit is None and bound > 0)
 
 
+class HalfOver(Deadline):
+    """Is over once it was asked some times."""
+
+    asked: Iterator[int]
+
+    def __init__(self, times: int) -> None:
+        super().__init__(60.0)
+        object.__setattr__(self, "asked", iter(range(times)))
+
+    @property
+    def over(self) -> bool:
+        return next(self.asked, None) is None
+
+
 def scored_in_many_ways(choices: Choices) -> Problem:
     return random_problem(choices, choices.one([1, 2, None]))
 
@@ -72,8 +87,17 @@ def test_no_legal_placement_is_below_it_whatever_scores_there_are(problem: Probl
         return
     evaluator = Evaluator(replace(problem, tiers=(*problem.tiers[:-1], replace(tier, terms=(), surrogate=()))))
     seen = [evaluator.evaluate(placement) for placement in placements(problem)]
-    bound = start_bound(problem, tier.final, np.zeros_like(problem.size), upper_bounds(problem), Deadline(60.0))
-    assert bound <= min(one.values[-1] for one in seen if one.legal)
+    least, unmoved = min(one.values[-1] for one in seen if one.legal), np.zeros_like(problem.size)
+    bound = start_bound(problem, tier.final, unmoved, upper_bounds(problem), Deadline(60.0))
+    assert bound <= least
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "PAIRS_AT_ONCE", 1)
+        assert (
+            start_bound(problem, tier.final, unmoved, upper_bounds(problem), HalfOver(len(problem.size) // 2)) <= least
+        )
+    for part in tier.final.relaxation(problem.start):
+        if not part.signed and part.crowding is not None and part.held is not None:
+            assert min(part.crowding.min(), part.held.min()) >= 0, part.name
     count("above nothing", bound > 0)
     count("any number", bound > 0 and problem.move_limit is None)
     fit = next(part for part in tier.final.relaxation(problem.start) if part.name == "NodeResourcesFit")
@@ -117,16 +141,8 @@ def test_what_is_not_read_counts_as_nothing() -> None:
     tier = problem.tiers[-1]
     assert tier.final is not None
 
-    class HalfOver(Deadline):
-        asked = 0
-
-        @property
-        def over(self) -> bool:
-            HalfOver.asked += 1
-            return HalfOver.asked > len(problem.size) // 2
-
     upper, move = upper_bounds(problem), np.zeros(len(problem.size), dtype=np.int64)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "PAIRS_AT_ONCE", 1)
-        half = start_bound(problem, tier.final, move, upper, HalfOver(60.0))
+        half = start_bound(problem, tier.final, move, upper, HalfOver(len(problem.size) // 2))
     assert 0 < half < bound_of(problem)
