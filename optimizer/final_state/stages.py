@@ -296,7 +296,8 @@ class FinalStateStages:
                 and seconds >= self._preparation
                 and run.memory.admits(chosen.start_bytes_per_pair * asked.pairs)
             ):
-                bound += start_bound(problem, asked.final, move, asked.upper, deadline)
+                resting = deadline.deterministic or seconds >= 2 * self._preparation
+                bound += start_bound(problem, asked.final, move, asked.upper, deadline, resting=resting)
         if bound:
             run.raise_bound(tier, bound, BOUND, reached)
 

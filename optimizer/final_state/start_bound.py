@@ -91,7 +91,15 @@ class _Today:
     whole: bool
 
 
-def start_bound(problem: Problem, final: FinalCost, move: Ints, upper: NDArray[np.int32], deadline: Deadline) -> int:
+def start_bound(
+    problem: Problem,
+    final: FinalCost,
+    move: Ints,
+    upper: NDArray[np.int32],
+    deadline: Deadline,
+    *,
+    resting: bool = True,
+) -> int:
     """Return a lower bound of a cost of the final state, with what moves cost.
 
     Classes that there is no time to read count as if they cost nothing, and then so do all plugins by which they could
@@ -103,8 +111,10 @@ def start_bound(problem: Problem, final: FinalCost, move: Ints, upper: NDArray[n
         ``[c]`` cost of a pod that leaves its node.
     upper
         ``[c, n]`` the most pods of each class that a node can hold.
+    resting
+        Whether to ask what classes cost that rest, which takes as long as all else.
     """
-    today = _read(problem, final, upper, deadline)
+    today = _read(problem, final, upper, deadline, resting=resting)
     start, limit, (classes, nodes) = problem.start, problem.move_limit, problem.shape
     pods, waiting = start.per_node(nodes), problem.size - start.placed(classes)
     plain = [one for one in today.beside.values() if not one.signed]
@@ -127,12 +137,12 @@ def start_bound(problem: Problem, final: FinalCost, move: Ints, upper: NDArray[n
     return max(0, math.ceil(placed + pending - SAFETY * (cost + saving + pending)))
 
 
-def _read(problem: Problem, final: FinalCost, upper: NDArray[np.int32], deadline: Deadline) -> _Today:
+def _read(problem: Problem, final: FinalCost, upper: NDArray[np.int32], deadline: Deadline, *, resting: bool) -> _Today:
     start, (classes, nodes) = problem.start, problem.shape
     by_class = np.zeros((3, classes))
     today = _Today(np.zeros(len(start.cls)), by_class[0], by_class[1], by_class[2], {}, whole=False)
     at_once = max(1, PAIRS_AT_ONCE // max(1, nodes))
-    for some, parts in final.relaxations(start, problem.move_limit, at_once):
+    for some, parts in final.relaxations(start, problem.move_limit if resting else None, at_once):
         if deadline.over:
             return today
         entries = slice(*np.searchsorted(start.cls, (some.start, some.stop)))
