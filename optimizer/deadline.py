@@ -38,7 +38,11 @@ class Deadline:
         """Whether to return now."""
         return self.stop.is_set() or (not self.deterministic and self.remaining <= 0)
 
+    @property
+    def left(self) -> float:
+        """What is left to be shared: seconds, or in deterministic mode all that there is."""
+        return self.seconds if self.deterministic else self.remaining
+
     def share(self, fraction: float) -> Deadline:
         """Return a deadline for a part of the time that is left."""
-        left = self.seconds if self.deterministic else self.remaining
-        return Deadline(left * fraction, self.deterministic, self.stop)
+        return Deadline(self.left * fraction, self.deterministic, self.stop)

@@ -57,8 +57,7 @@ class FinalStateParameters:
         Pairs of a class and a node that the bound reads in a second: where it has less time than that, it is left out.
     prepared_from_start, start_bytes_per_pair
         Pairs that the bound from the start reads in a second, which takes its place then, and the memory for each; with
-        twice the time it asks what classes cost that rest. The
-        search that asks plugins begins no faster.
+        twice the time it asks what classes cost that rest. The search that asks plugins begins no faster.
     enumerated, enumeration_share
         Placements up to which all are listed, and the share of the time for that.
     descent_share, short_descent_share

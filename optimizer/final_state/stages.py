@@ -290,13 +290,9 @@ class FinalStateStages:
                 loads = deadline.share(chosen.loads_share)
                 bound += loads_bound(problem, asked.upper, tier, reached, asked.incumbent, loads, kernels=kernels)
                 move = np.zeros_like(move)
-            seconds = deadline.seconds if deadline.deterministic else deadline.remaining
-            if (
-                not deadline.over
-                and seconds >= self._preparation
-                and run.memory.admits(chosen.start_bytes_per_pair * asked.pairs)
-            ):
-                resting = deadline.deterministic or seconds >= 2 * self._preparation
+            worth = not deadline.over and deadline.left >= self._preparation
+            if worth and run.memory.admits(chosen.start_bytes_per_pair * asked.pairs):
+                resting = deadline.deterministic or deadline.remaining >= 2 * self._preparation
                 bound += start_bound(problem, asked.final, move, asked.upper, deadline, resting=resting)
         if bound:
             run.raise_bound(tier, bound, BOUND, reached)

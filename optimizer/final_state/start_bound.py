@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import FinalCost, Part, Placement, Problem
 from stowplan.optimizer.deadline import Deadline
-
-SAFETY = 1e-9
-"""Share of the sum of all amounts by which a bound is lowered, against rounding."""
+from stowplan.optimizer.final_state.bound import SAFETY
 
 PAIRS_AT_ONCE = 1_000_000
 """Pairs of a class and a node whose parts are read at a time."""
@@ -152,8 +150,9 @@ def _read(problem: Problem, final: FinalCost, upper: NDArray[np.int32], deadline
             if part.resting is not None:
                 today.resting[some] += part.resting
             if part.crowding is not None or part.held is not None:
-                beside = today.beside.setdefault(part.name, _Beside(start, classes, nodes, signed=part.signed))
-                beside.read(part, some, entries, start)
+                if part.name not in today.beside:
+                    today.beside[part.name] = _Beside(start, classes, nodes, signed=part.signed)
+                today.beside[part.name].read(part, some, entries, start)
         today.alone[entries] = table[start.cls[entries] - some.start, start.node[entries]]
         today.anywhere[some] = np.where(upper[some] > 0, table, np.inf).min(axis=1, initial=np.inf)
         today.missing[some] = missing

@@ -204,7 +204,7 @@ class AffinityFloor:
                 missed[row] = POINTS * _at_the_lowest(one, c, scorer.feasibility.allowed(c))
             elif counted == {c} and not scorer.feasibility.always_changes(c):
                 today = np.zeros(missed.shape[1], dtype=np.bool_)
-                today[start.node[start.cls == c]] = True
+                today[start.only(np.array([c])).node] = True
                 workload = _workload(scorer, one, c, self._counting, today)
                 key = (int(self._size[c]), *workload.key)
                 if key not in self._known:

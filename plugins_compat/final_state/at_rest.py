@@ -39,8 +39,8 @@ def missed_at_rest(
         if one.flat(c) or waiting[c] or feasibility.always_changes(c):
             continue
         if classes_in(counting, chain(one.counts(c), feasibility.counts(c))) <= {c}:
-            here = start.cls == c
-            nodes, pods = start.node[here], start.count[here]
+            own = start.only(np.array([c]))
+            nodes, pods = own.node, own.count
             feasible = feasibility.feasible(np.full(len(nodes), c), nodes)
             closing = limit if feasibility.minds(c, range(len(scorer.kinds))) else 0
             filled = _most_filled(scorer, c, arriving + closing)

@@ -159,7 +159,7 @@ class PricedFinalState:
             classes = range(first, min(first + at_once, len(self.size)))
             yield classes, relaxation.parts(classes)
 
-    def _relaxation(self, start: Placement, limit: int | None) -> Relaxation:
+    def _relaxation(self, start: Placement, limit: int | None = None) -> Relaxation:
         known, empty = self.final_state.scorer(start), self.final_state.fresh(Placement.of(()))
         return Relaxation(known, empty, start, self.points, self.size, limit)
 
@@ -167,8 +167,7 @@ class PricedFinalState:
         self, start: Placement, upper: Ints, waiting: Ints, enough: Callable[[], bool] = lambda: False
     ) -> Sequence[Detail]:
         """Return the same in more detail."""
-        known, empty = self.final_state.scorer(start), self.final_state.fresh(Placement.of(()))
-        return detailed(known, empty, start, self.points, Counts(self.size, upper, waiting), enough)
+        return detailed(self._relaxation(start), Counts(self.size, upper, waiting), enough)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

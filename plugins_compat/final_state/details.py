@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from stowplan.models.arrays import Bools, Floats, Ints
-from stowplan.models.problem import POINTS, Detail, Line, NodePoints, Part, Placement
+from stowplan.models.problem import POINTS, Detail, Line, NodePoints, Part
 from stowplan.plugins_compat.final_state.plugin_scores import (
     AffinityScores,
     BalancedScores,
@@ -17,7 +17,7 @@ from stowplan.plugins_compat.final_state.plugin_scores import (
     OverFeasible,
     Usage,
 )
-from stowplan.plugins_compat.final_state.relaxation import Relaxation, requests_of, rows_of, unlimited
+from stowplan.plugins_compat.final_state.relaxation import Relaxation, requests_of, rows_of
 from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
 from stowplan.plugins_compat.final_state.spread_scores import SpreadScores
 from stowplan.plugins_compat.final_state.workload_costs import Counts, workload_costs
@@ -27,39 +27,27 @@ ROUNDED = 1e-6
 """What a score that upstream computes in floating point may be above the exact one, in points."""
 
 
-def detailed(
-    scorer: FinalStateScorer,
-    empty: FinalStateScorer,
-    start: Placement,
-    points: Mapping[str, int],
-    pods: Counts,
-    enough: Callable[[], bool],
-) -> Sequence[Detail]:
+def detailed(relaxation: Relaxation, pods: Counts, enough: Callable[[], bool]) -> Sequence[Detail]:
     """Return, for each plugin, what no legal placement costs less; see `Detail`.
 
     Parameters
     ----------
-    scorer
-        At ``start``.
-    empty
-        Without any of the pods.
-    points
-        Cost of a point of each plugin that counts.
+    relaxation
+        What each plugin costs at least in less detail.
     pods
         How many there can be.
     enough
         Whether to leave out what is not known yet.
     """
-    overloaded = unlimited(scorer)
-    relaxation = Relaxation(scorer, empty, start, points, pods.size)
+    empty = relaxation.empty
     parts = {part.name: part for part in relaxation.parts(range(len(pods.size)))}
-    loads = _Loads(empty, overloaded, pods.most)
+    loads = _Loads(empty, relaxation.overloaded, pods.most)
     found = []
     for p, one in empty.scores:
         part = parts.get(empty.names[p])
         if part is None:
             continue
-        price = points[part.name] / empty.unit
+        price = relaxation.points[part.name] / empty.unit
         if isinstance(one, AffinityScores | SpreadScores):
             workloads = workload_costs(empty, one, pods, price, enough)
             table = part.table.copy()

@@ -32,7 +32,7 @@ class Relaxation:
     Parameters
     ----------
     scorer
-        At ``start``; it is only read now.
+        At ``start``; it is read at once, and not kept.
     empty
         Without any of the pods.
     points
@@ -41,6 +41,11 @@ class Relaxation:
         ``[c]`` pods of each class, placed or not.
     limit
         How many pods may move, if that is limited.
+
+    Attributes
+    ----------
+    overloaded
+        What is `unlimited` at the start.
     """
 
     def __init__(
@@ -52,8 +57,8 @@ class Relaxation:
         size: Ints,
         limit: int | None = None,
     ) -> None:
-        self._empty, self._start, self._points = empty, start, points
-        self._overloaded = unlimited(scorer)
+        self.empty, self.points, self._start = empty, points, start
+        self.overloaded = unlimited(scorer)
         self._at_rest = {}
         if limit is not None:
             waiting = size - start.placed(len(size))
@@ -68,9 +73,9 @@ class Relaxation:
 
     def parts(self, classes: range) -> Sequence[Part]:
         """Return the rows of some classes."""
-        scorer, start, found = self._empty, self._start.only(np.array(classes, dtype=np.int64)), []
+        scorer, start, found = self.empty, self._start.only(np.array(classes, dtype=np.int64)), []
         for p, one in self._scores:
-            weight = self._points[scorer.names[p]] / scorer.unit
+            weight = self.points[scorer.names[p]] / scorer.unit
             table, crowding, held = self._missed(one, classes)
             resting = None
             if p in self._at_rest:
@@ -85,13 +90,13 @@ class Relaxation:
                     None if crowding is None else crowding * weight,
                     None if held is None else held * weight,
                     resting,
-                    signed=_signed(one),
+                    signed=crowding is not None and _signed(one),
                 )
             )
         return found
 
     def _missed(self, one: OnNode | OverFeasible | AffinityFloor, classes: range) -> Missed:
-        scorer, overloaded = self._empty, self._overloaded
+        scorer, overloaded = self.empty, self.overloaded
         none = np.zeros((len(classes), scorer.framework.state.size))
         match one:
             case AffinityFloor():
@@ -189,8 +194,8 @@ def _least_of_all(
     known = [spec for spec in plugin.specs if spec.name in state.resources]
     weights = np.array([spec.weight or 1 for spec in known], dtype=np.int64)[:, None]
     total = np.full(state.size, sum(spec.weight or 1 for spec in plugin.specs))
-    here = state.allocatable[rows_of(scorer, known)] > 0
     rows, kinds = rows_of(scorer, known), [scorer.kinds[c] for c in classes]
+    here = state.allocatable[rows] > 0
     asked = np.array([[plugin.scored.requests(kind).get(spec.name, 0) for kind in kinds] for spec in known])
     requests = np.minimum(requests_of(scorer, rows, classes), asked.reshape(len(known), len(classes)))
     return _least(scorer, rows, requests, np.where(here, weights, 0), total, overloaded)

@@ -19,7 +19,7 @@ from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.evaluate.cost import move_prices
 from stowplan.optimizer.final_state import start_bound as module
 from stowplan.optimizer.final_state.start_bound import start_bound
-from stowplan.plugins_compat.release import K5, K20, K24, K36
+from stowplan.plugins_compat.release import K5, K20, K24, K36, Release
 from stowplan.settings.problem import make_problem
 from tests.optimizer.final_state.test_branching_program import random_problem
 from tests.plugins_compat.final_state.test_affinity_floor import random_workload
@@ -46,7 +46,7 @@ def bound_of(problem: Problem, seconds: float = 60.0) -> int:
     release=st.sampled_from([K5, K20, K24, K36]),
     limit=st.sampled_from([1, 2, 3, None]),
 )
-def test_no_legal_placement_is_below_it(cluster: Snapshot, setup: Setup, release: object, limit: int | None) -> None:
+def test_no_legal_placement_is_below_it(cluster: Snapshot, setup: Setup, release: Release, limit: int | None) -> None:
     problem = replace(setup, release=release, max_moves=limit).compile(cluster).problem
     legal = legal_values(problem)
     if not legal:
@@ -88,17 +88,12 @@ def test_no_legal_placement_is_below_it_whatever_scores_there_are(problem: Probl
     evaluator = Evaluator(replace(problem, tiers=(*problem.tiers[:-1], replace(tier, terms=(), surrogate=()))))
     seen = [evaluator.evaluate(placement) for placement in placements(problem)]
     least, unmoved = min(one.values[-1] for one in seen if one.legal), np.zeros_like(problem.size)
-    bound = start_bound(problem, tier.final, unmoved, upper_bounds(problem), Deadline(60.0))
-    assert (
-        start_bound(problem, tier.final, unmoved, upper_bounds(problem), Deadline(60.0), resting=False)
-        <= bound
-        <= least
-    )
+    asked = problem, tier.final, unmoved, upper_bounds(problem)
+    bound = start_bound(*asked, Deadline(60.0))
+    assert start_bound(*asked, Deadline(60.0), resting=False) <= bound <= least
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "PAIRS_AT_ONCE", 1)
-        assert (
-            start_bound(problem, tier.final, unmoved, upper_bounds(problem), HalfOver(len(problem.size) // 2)) <= least
-        )
+        patch.setattr(module, "PAIRS_AT_ONCE", 1)  # classes one by one, of which half are read
+        assert start_bound(*asked, HalfOver(len(problem.size) // 2)) <= least
     for part in tier.final.relaxation(problem.start):
         if not part.signed and part.crowding is not None and part.held is not None:
             assert min(part.crowding.min(), part.held.min()) >= 0, part.name
@@ -123,6 +118,7 @@ def test_overhead_that_counts_for_less_in_the_score_of_a_pod() -> None:
 def test_classes_may_be_read_one_by_one(monkeypatch: pytest.MonkeyPatch, limit: int | None) -> None:
     problem = make_problem(synthetic_snapshot(6, 50, 4), Settings(objective="kube", max_moves=limit)).problem
     at_once = bound_of(problem)
+    # Tiny clusters would have all their classes read at once.
     monkeypatch.setattr(module, "PAIRS_AT_ONCE", 1)
     assert 0 < bound_of(problem) == pytest.approx(at_once, rel=1e-6)
 
@@ -144,9 +140,8 @@ def test_what_is_not_read_counts_as_nothing() -> None:
     assert bound_of(problem, 0.0) == 0 < bound_of(problem)
     tier = problem.tiers[-1]
     assert tier.final is not None
-
     upper, move = upper_bounds(problem), np.zeros(len(problem.size), dtype=np.int64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "PAIRS_AT_ONCE", 1)
+        patch.setattr(module, "PAIRS_AT_ONCE", 1)  # as above
         half = start_bound(problem, tier.final, move, upper, HalfOver(len(problem.size) // 2))
     assert 0 < half < bound_of(problem)
