@@ -68,6 +68,9 @@ class Part:
         ``[c]`` cost of a pod without a node.
     crowding, held
         ``[c, n]`` and ``[n]``, where pods on a node cost each other something.
+    turned
+        ``[c, n]`` and ``[n]``, like ``crowding`` and ``held``: another way to say the same. On each node, what is
+        between the two holds as well.
     signed
         Whether any of that may be negative, so that a pod may make others cost less. Then the plugin has no other costs
         of pods on nodes, and what it says holds for each node by itself.
@@ -80,6 +83,7 @@ class Part:
     missing: Floats
     crowding: Floats | None = None
     held: Floats | None = None
+    turned: tuple[Floats, Floats] | None = None
     resting: Floats | None = None
     signed: bool = False
 

@@ -7,12 +7,13 @@ So prices of many pods and of few, and those of capacities, need no scale of the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from stowplan.models.arrays import Floats
+from stowplan.models.arrays import Floats, Ints
 
 LEAST = 1e-12
 """A sum of squares that counts as nothing."""
@@ -34,6 +35,8 @@ class Multipliers:
         ``[t][n]`` slopes of the tangents of curves.
     resting
         ``[c]`` what a move of each class saves of its cost of resting.
+    turn
+        ``[n]`` how far what is said of a node is turned; see `Part.turned`.
     """
 
     price: Floats
@@ -41,6 +44,7 @@ class Multipliers:
     moves: float
     slopes: tuple[Floats, ...]
     resting: Floats
+    turn: Floats
 
     def toward(self, other: Multipliers, share: float) -> Multipliers:
         """Return the point a share of the way to another."""
@@ -50,13 +54,35 @@ class Multipliers:
     @property
     def arrays(self) -> list[Floats]:
         """The kinds of multipliers, each as an array."""
-        return [self.price, self.room, np.array(self.moves), *self.slopes, self.resting]
+        return [self.price, self.room, np.array(self.moves), *self.slopes, self.resting, self.turn]
 
     @classmethod
     def of(cls, arrays: list[Floats]) -> Self:
         """Return the point with such arrays."""
-        price, room, moves, *slopes, resting = arrays
-        return cls(price, room, float(moves), tuple(slopes), resting)
+        price, room, moves, *slopes, resting, turn = arrays
+        return cls(price, room, float(moves), tuple(slopes), resting, turn)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Minimum:
+    """The minimum of the Lagrangian at some multipliers.
+
+    Parameters
+    ----------
+    value
+        The dual function there, a lower bound.
+    pods
+        ``[c, n]``
+    without
+        ``[c]`` pods without a node.
+    loads
+        ``[t][n]`` where the tangent of each curve touches it.
+    """
+
+    value: float
+    pods: Ints
+    without: Floats
+    loads: Sequence[Floats]
 
 
 class Ascent:

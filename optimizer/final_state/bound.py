@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,11 @@ from stowplan.models.problem import (
     Tier,
 )
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.final_state.ascent import Ascent, Multipliers
+from stowplan.optimizer.final_state.ascent import Ascent, Minimum, Multipliers
 from stowplan.optimizer.final_state.master import Load, PatternMaster
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
-from stowplan.optimizer.final_state.pod_costs import convex_curves, pod_costs, rooms
-from stowplan.optimizer.final_state.pricing import NodePricing
+from stowplan.optimizer.final_state.pod_costs import convex_curves, pod_costs, rooms, turned
+from stowplan.optimizer.final_state.pricing import NodePricing, most_pods
 from stowplan.optimizer.final_state.tangents import Tangents
 
 SAFETY = 1e-9
@@ -39,28 +39,6 @@ SAFETY = 1e-9
 
 FIRST_PRICE, NEXT_PRICE = 0.5, 1.5
 """The first price of a scarce capacity that is tried, in what pods are worth on average, and how the next ones grow."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Minimum:
-    """The minimum of the Lagrangian at some multipliers.
-
-    Parameters
-    ----------
-    value
-        The dual function there, a lower bound.
-    pods
-        ``[c, n]``
-    without
-        ``[c]`` pods without a node.
-    loads
-        ``[t][n]`` where the tangent of each curve touches it.
-    """
-
-    value: float
-    pods: Ints
-    without: Floats
-    loads: Sequence[Floats]
 
 
 class FinalStateBound:
@@ -98,6 +76,7 @@ class FinalStateBound:
         self.table, self._missing, self._move = costs.table, costs.missing, costs.move
         self._crowding = sum((p.crowding for p in parts if p.crowding is not None), np.zeros((classes, nodes)))
         self._held = sum((p.held for p in parts if p.held is not None), np.zeros(nodes))
+        self._turned = turned(parts)
         self._resting = sum((p.resting for p in parts if p.resting is not None), np.zeros(classes))
         # What is of no use here counts as 0, which no term is below.
         self._tangents = [Tangents.of(weight, term, incumbent) for weight, term in convex_curves(tier)]
@@ -111,7 +90,8 @@ class FinalStateBound:
             self._start,
             self.table + self._held,
             self._crowding,
-            self._most_pods(),
+            self._turned,
+            most_pods(self._upper, self._demands, self._free),
             self._demands,
             [t.term.demand for t in self._tangents],
             kernels=kernels,
@@ -119,9 +99,9 @@ class FinalStateBound:
         self._now = now
         self._price = self._worth()
         self._prices_of_room = np.zeros_like(self._free)
-        self._price_of_moves, self._saved = 0.0, np.zeros(classes)
+        self._price_of_moves, self._saved, self._turn = 0.0, np.zeros(classes), np.zeros(nodes)
         self._best, self._kept = -math.inf, self._multipliers()
-        self._begin(now)
+        self._seen: list[tuple[Ints, list[tuple[Floats, Floats]]]] = []
 
     def _worth(self) -> Floats:
         """``[c]`` what a pod of each class costs where the incumbent has it, at the slopes as they are."""
@@ -142,8 +122,8 @@ class FinalStateBound:
         price: Floats = np.where(placed > 0, mean, np.where(np.isfinite(open_to), open_to, 0.0))
         return price
 
-    def _begin(self, now: Ints) -> None:
-        """Make the master with the incumbent's patterns and loads, so that it has a solution."""
+    def _begin(self) -> None:
+        """Make the master with all that was seen, at the turns as they are, and with the incumbent: a solution."""
         problem = self._problem
         loads = [
             Load(t.term.demand.astype(np.float64), t.term.held.astype(np.float64), t.term.curve >= 0)
@@ -162,27 +142,10 @@ class FinalStateBound:
             self._resting,
             self._start.sum(axis=1),
         )
-        self._add(now)
-        for t, tangents in enumerate(self._tangents):
-            load = (tangents.term.demand @ now + tangents.term.held).astype(np.int64)
-            self._add_loads(t, load.astype(np.float64), tangents.at(load))
-
-    def _most_pods(self) -> Ints:
-        """``[n]`` the most pods that a node can hold, by each capacity alone."""
-        classes, nodes = self._problem.shape
-        most: Ints = self._upper.sum(axis=0)
-        for demand, free in zip(self._demands, self._free, strict=True):
-            order = np.argsort(demand, kind="stable")
-            for n in range(nodes):
-                copies = self._upper[order, n]
-                total = np.cumsum(copies * demand[order])
-                full = int(np.searchsorted(total, free[n], side="right"))
-                fit = int(copies[:full].sum())
-                if full < classes and demand[order[full]] > 0:
-                    before = float(total[full - 1]) if full else 0.0
-                    fit += int((free[n] - before) // demand[order[full]])
-                most[n] = min(most[n], fit)
-        return most
+        loaded = [(t.term.demand @ self._now + t.term.held).astype(np.int64) for t in self._tangents]
+        there = [(load.astype(np.float64), t.at(load)) for t, load in zip(self._tangents, loaded, strict=True)]
+        for pods, touched in (*self._seen, (self._now, there)):
+            self._add(pods, touched)
 
     # -- the dual -----------------------------------------------------------------------------------------------
 
@@ -199,6 +162,9 @@ class FinalStateBound:
             rate /= 2
         if programmed and not self._ends(deadline):
             self._generate(deadline)
+            if self._turned is not None:
+                self._climb(deadline, chosen.rate / 2, left, keeping=True)
+                self._generate(deadline)
         return self._best
 
     def _steps_in_time(self, deadline: Deadline) -> float:
@@ -233,6 +199,7 @@ class FinalStateBound:
             tangents.turn(0.0)
         self._price, self._price_of_moves = self._worth(), 0.0
         self._prices_of_room, self._saved = np.zeros_like(self._free), np.zeros_like(self._saved)
+        self._turn = np.zeros_like(self._turn)
         self._best = -math.inf
         self._take(self._evaluate().value)
         self._begin_at_slopes(deadline)
@@ -334,14 +301,14 @@ class FinalStateBound:
         chosen, price = self._parameters, self._unit_of_price()
         room = price / np.maximum(1.0, self._demands.mean(axis=1))[:, None]
         curves = [price / max(1.0, float(tangents.term.demand.mean())) for tangents in self._tangents]
-        ascent = Ascent([price, room, price, *curves, price], rate, chosen.memory)
+        ascent = Ascent([price, room, price, *curves, price, 0.5], rate, chosen.memory)
         before, risen, kept_at = self._best, 0, -chosen.patience
         for step in range(most):
             found = self._evaluate()
             if self._take(found.value):
                 risen = step
                 if keeping and step >= kept_at + chosen.kept_every:
-                    self._add(found.pods)
+                    self._seen.append((found.pods, [t.touched() for t in self._tangents]))
                     kept_at = step
             if self._ends(deadline) or step >= risen + chosen.in_vain_steps:
                 return step + 1
@@ -355,6 +322,8 @@ class FinalStateBound:
     def _generate(self, deadline: Deadline) -> None:
         """Generate patterns at multipliers between the best ones and those of the master."""
         chosen = self._parameters
+        self._set(self._kept)
+        self._begin()
         limit = chosen.most_rounds
         if deadline.deterministic:
             limit = min(limit, int(chosen.rounds * deadline.seconds))
@@ -363,26 +332,26 @@ class FinalStateBound:
             proposed = self._master.solve(None if deadline.deterministic else deadline.remaining)
             if proposed is None or self._ends(deadline):
                 return
-            self._set(self._kept.toward(proposed, share))
+            self._set(self._kept.toward(replace(proposed, turn=self._kept.turn), share))
             found = self._evaluate()
-            better, new = self._take(found.value), self._add(found.pods)
+            better, new = self._take(found.value), self._add(found.pods, [t.touched() for t in self._tangents])
             if not new and share == 1.0:
                 return  # nothing has a reduced cost: the master's value is the best bound there is
             # Where nothing new shows up on the way, look at the master's own multipliers.
             share = chosen.toward_master if new or better else 1.0
 
-    def _add(self, chosen: Ints) -> bool:
-        """Add the pods ``[c, n]`` of nodes, and the loads at which tangents touch; return whether any are new."""
+    def _add(self, chosen: Ints, loads: Sequence[tuple[Floats, Floats]]) -> bool:
+        """Add the pods ``[c, n]`` of nodes, and loads on curves with their costs; return whether any are new."""
         new = False
         stay = np.minimum(self._start, chosen)
         pods = chosen.sum(axis=0)
         cost = (self.table * chosen).sum(axis=0) - self._move @ stay
         cost += pods * (self._held + (self._crowding * chosen).sum(axis=0))
+        cost += self._turn * self._by_turning(chosen)
         for n in np.flatnonzero(pods).tolist():
             new |= self._master.add_pattern(n, np.ascontiguousarray(chosen[:, n]), cost[n], stay[:, n])
-        for t, tangents in enumerate(self._tangents):
-            point, lowest = tangents.values()
-            new |= self._add_loads(t, point, lowest + tangents.slope * point)
+        for t, (point, worth) in enumerate(loads):
+            new |= self._add_loads(t, point, worth)
         return new
 
     def _add_loads(self, curve: int, load: Floats, cost: Floats) -> bool:
@@ -395,14 +364,28 @@ class FinalStateBound:
     def _multipliers(self) -> Multipliers:
         slopes = tuple(t.slope.copy() for t in self._tangents)
         return Multipliers(
-            self._price.copy(), self._prices_of_room.copy(), self._price_of_moves, slopes, self._saved.copy()
+            self._price.copy(),
+            self._prices_of_room.copy(),
+            self._price_of_moves,
+            slopes,
+            self._saved.copy(),
+            self._turn.copy(),
         )
+
+    def _by_turning(self, pods: Ints) -> Floats:
+        """``[n]`` what is added if what is said of a node is turned."""
+        if self._turned is None:
+            return np.zeros(pods.shape[1])
+        crowding, held = self._turned
+        added: Floats = pods.sum(axis=0) * (held + (crowding * pods).sum(axis=0))
+        return added
 
     def _set(self, point: Multipliers) -> None:
         self._price = point.price.copy()
         self._price_of_moves = 0.0 if self._limit is None else max(0.0, point.moves)
         self._prices_of_room = np.maximum(0.0, point.room)
         self._saved = np.clip(point.resting, 0.0, self._resting)
+        self._turn = np.clip(point.turn, 0.0, 1.0)
         for tangents, slope in zip(self._tangents, point.slopes, strict=True):
             tangents.turn(slope)
 
@@ -425,7 +408,7 @@ class FinalStateBound:
         without = np.where(gain < 0, problem.optional, 0)
         dual = float(constant + (self._price * problem.size).sum() + (gain * without).sum())
         slopes = [t.slope for t in self._tangents]
-        least, chosen = self._pricing.cheapest(self._price, move, self._prices_of_room, slopes)
+        least, chosen = self._pricing.cheapest(self._price, move, self._prices_of_room, slopes, self._turn)
         dual += float(least.sum())
         amounts = abs(constant) + float(np.abs(self._price * problem.size).sum() + np.abs(least).sum())
         return Minimum(dual - SAFETY * amounts, chosen, without.astype(np.float64), loads)
@@ -443,9 +426,11 @@ class FinalStateBound:
         for tangents, point in zip(self._tangents, found.loads, strict=True):
             load = tangents.term.held + tangents.term.demand @ chosen
             bends.append(np.where(tangents.term.curve >= 0, load - point, 0.0))
+        turn = self._by_turning(chosen)
+        turn[(turn < 0) & (self._turn <= 0) | (turn > 0) & (self._turn >= 1)] = 0.0
         lacking = self._problem.size - found.without - chosen.sum(axis=1)
         return Multipliers(
-            lacking, over, max(beyond, 0.0) if self._price_of_moves <= 0 else beyond, tuple(bends), resting
+            lacking, over, max(beyond, 0.0) if self._price_of_moves <= 0 else beyond, tuple(bends), resting, turn
         )
 
 

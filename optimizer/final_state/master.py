@@ -179,4 +179,5 @@ class PatternMaster:
             max(0.0, -float(dual[self._moves])),
             tuple(slope / reach for slope, reach in zip(slopes, self._reach, strict=True)),
             resting,
+            np.zeros(self._nodes),
         )

@@ -51,6 +51,18 @@ def convex_curves(tier: Tier) -> Iterator[tuple[int, NodeCurve]]:
             yield weighted.weight, weighted.term
 
 
+def turned(parts: Sequence[Part]) -> tuple[Floats, Floats] | None:
+    """Return ``[c, n]`` and ``[n]`` what ``crowding`` and ``held`` change by if they are turned."""
+    found = None
+    for part in parts:
+        if part.turned is not None:
+            crowding, held = part.turned
+            crowding = crowding if part.crowding is None else crowding - part.crowding
+            held = held if part.held is None else held - part.held
+            found = (crowding, held) if found is None else (found[0] + crowding, found[1] + held)
+    return found
+
+
 def rooms(problem: Problem) -> Iterator[tuple[Ints, Ints]]:
     """Yield ``[c]`` the demand and ``[n]`` the room of each capacity that no pod adds to; as much as today at least."""
     for rule in problem.plain_capacities:

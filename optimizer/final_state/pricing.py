@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stowplan.models.arrays import Floats, Ints
+from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.optimizer.final_state.kernel.pricing import Choices, cheapest
 
 
@@ -24,6 +24,8 @@ class NodePricing:
         ``[c, n]`` pods at the start.
     table, crowding
         ``[c, n]`` what a pod costs, and what it costs each pod beside it, itself included.
+    turned
+        ``[c, n]`` and ``[n]`` what ``crowding``, and all of ``table``, change by if turned; see `Part.turned`.
     most
         ``[n]`` the most pods.
     demands, curves
@@ -38,6 +40,7 @@ class NodePricing:
         start: Ints,
         table: Floats,
         crowding: Floats,
+        turned: tuple[Floats, Floats] | None,
         most: Ints,
         demands: Floats,
         curves: Sequence[Ints],
@@ -58,7 +61,6 @@ class NodePricing:
         kind = np.concatenate(cls)[order]
         where = where[order]
         first = np.searchsorted(where, np.arange(nodes + 1))
-        selfless = np.array([crowding[kind[a:b], n].min(initial=0.0) >= 0 for n, (a, b) in enumerate(_pairs(first))])
         bend = np.array(curves, dtype=np.float64).reshape(-1, classes)
         self._choices = Choices(
             first.astype(np.int64),
@@ -70,11 +72,22 @@ class NodePricing:
             np.ascontiguousarray(most, dtype=np.int64),
             np.ascontiguousarray(demands, dtype=np.float64),
             bend,
-            selfless.astype(np.bool_),
+            np.ones(nodes, dtype=np.bool_),
         )
-        self._shape, self._kernels = (classes, nodes), kernels
+        self._where, self._shape, self._kernels = where, (classes, nodes), kernels
+        self._turned = None if turned is None else (turned[0][kind, where], turned[1][where])
+        self._choices = self._choices._replace(selfless=self._selfless(self._choices.crowding))
 
-    def cheapest(self, price: Floats, move: Floats, room: Floats, slopes: Sequence[Floats]) -> tuple[Floats, Ints]:
+    def _selfless(self, crowding: Floats) -> Bools:
+        """``[n]`` whether no pod makes others cheaper."""
+        least = np.zeros(self._shape[1])
+        np.minimum.at(least, self._where, crowding)
+        found: Bools = least >= 0
+        return found
+
+    def cheapest(
+        self, price: Floats, move: Floats, room: Floats, slopes: Sequence[Floats], turn: Floats
+    ) -> tuple[Floats, Ints]:
         """Return ``[n]`` the least cost of each node, and ``[c, n]`` the pods that have it.
 
         Parameters
@@ -83,21 +96,53 @@ class NodePricing:
             ``[c]`` what a pod is worth, and what it costs if it leaves.
         room, slopes
             ``[r, n]`` and ``[t][n]`` prices of a unit of each capacity, and of the load of each curve.
+        turn
+            ``[n]`` how far costs are turned.
         """
         _, nodes = self._shape
         least, chosen = np.zeros(nodes), np.zeros(self._shape, dtype=np.int64)
         slope = np.array(slopes, dtype=np.float64).reshape(-1, nodes)
-        if self._kernels:
-            cheapest(self._choices, price, move, np.ascontiguousarray(room), slope, least, chosen)
-            return least, chosen
         f = self._choices
-        where = np.repeat(np.arange(nodes), np.diff(f.first))
+        if self._turned is not None and turn.any():
+            share = turn[self._where]
+            crowding = f.crowding + share * self._turned[0]
+            f = f._replace(base=f.base + share * self._turned[1], crowding=crowding, selfless=self._selfless(crowding))
+        if self._kernels:
+            cheapest(f, price, move, np.ascontiguousarray(room), slope, least, chosen)
+            return least, chosen
+        where = self._where
         each = f.base - price[f.cls] - np.where(f.stays, move[f.cls], 0.0)
         each += (f.demand[:, f.cls] * room[:, where]).sum(axis=0) + (f.bend[:, f.cls] * slope[:, where]).sum(axis=0)
         for n, (a, b) in enumerate(_pairs(f.first)):
             least[n], pods = _cheapest(f.copies[a:b], each[a:b], f.crowding[a:b], int(f.most[n]))
             np.add.at(chosen[:, n], f.cls[a:b], pods)
         return least, chosen
+
+
+def most_pods(upper: Ints, demands: Floats, free: Floats) -> Ints:
+    """``[n]`` the most pods that a node can hold, by each capacity alone.
+
+    Parameters
+    ----------
+    upper
+        ``[c, n]`` the most pods of each class.
+    demands, free
+        ``[r, c]`` and ``[r, n]`` of the capacities.
+    """
+    classes, nodes = upper.shape
+    most: Ints = upper.sum(axis=0)
+    for demand, room in zip(demands, free, strict=True):
+        order = np.argsort(demand, kind="stable")
+        for n in range(nodes):
+            copies = upper[order, n]
+            total = np.cumsum(copies * demand[order])
+            full = int(np.searchsorted(total, room[n], side="right"))
+            fit = int(copies[:full].sum())
+            if full < classes and demand[order[full]] > 0:
+                before = float(total[full - 1]) if full else 0.0
+                fit += int((room[n] - before) // demand[order[full]])
+            most[n] = min(most[n], fit)
+    return most
 
 
 def _pairs(first: Ints) -> Sequence[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -76,7 +77,8 @@ class Relaxation:
         scorer, start, found = self.empty, self._start.only(np.array(classes, dtype=np.int64)), []
         for p, one in self._scores:
             weight = self.points[scorer.names[p]] / scorer.unit
-            table, crowding, held = self._missed(one, classes)
+            missed = self._missed(one, classes)
+            table, crowding, held, turned = missed.table, missed.crowding, missed.held, missed.turned
             resting = None
             if p in self._at_rest:
                 counted = start.count * table[start.cls - classes.start, start.node]
@@ -89,6 +91,7 @@ class Relaxation:
                     (scorer.most[classes, p] * weight).astype(np.float64),
                     None if crowding is None else crowding * weight,
                     None if held is None else held * weight,
+                    None if turned is None else (turned[0] * weight, turned[1] * weight),
                     resting,
                     signed=crowding is not None and _signed(one),
                 )
@@ -100,25 +103,25 @@ class Relaxation:
         none = np.zeros((len(classes), scorer.framework.state.size))
         match one:
             case AffinityFloor():
-                return one.points_missed(classes), None, None
+                return Missed(one.points_missed(classes))
             case FitScores():
                 return _crowded(scorer, one, overloaded, classes)
             case BalancedScores() if scorer.framework.state.release.balanced != "delta":
                 return _apart(scorer, one, overloaded, self._start, classes)
             case BalancedScores():
-                return _unbalanced(scorer, one, overloaded, classes), None, None
+                return Missed(_unbalanced(scorer, one, overloaded, classes))
             case FixedScores():
                 for row, c in zip(none, classes, strict=True):
                     row += _below_the_best(one.row(c))
-                return none, None, None
+                return Missed(none)
             case ScaledScores():
                 for row, c in zip(none, classes, strict=True):
                     row += _scaled(one, c, scorer.feasibility.allowed(c))
-                return none, None, None
+                return Missed(none)
             case ByFramework() if type(one.plugin) is NodeResourcesLeastAllocated and scorer.unit == 1:
                 return _least_of_all(scorer, one.plugin, overloaded, classes)
             case _:
-                return none, None, None
+                return Missed(none)
 
 
 def _signed(one: OnNode | OverFeasible | AffinityFloor) -> bool:
@@ -135,8 +138,14 @@ def unlimited(scorer: FinalStateScorer) -> Bools:
     return found
 
 
-Missed = tuple[Floats, Floats | None, Floats | None]
-"""``table``, ``crowding`` and ``held`` of a `Part`, unweighted."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Missed:
+    """What a `Part` says, in points."""
+
+    table: Floats
+    crowding: Floats | None = None
+    held: Floats | None = None
+    turned: tuple[Floats, Floats] | None = None
 
 
 def _below_the_best(points: Ints | None) -> Floats | float:
@@ -171,7 +180,7 @@ def _crowded(scorer: FinalStateScorer, one: FitScores, overloaded: Bools, classe
     kind = one.plugin.args.scoring_strategy.type
     # A resource that counts for some pods and not for others is no function of the node's usage.
     if kind == "RequestedToCapacityRatio" or not len(classes) or not one.usage.of_the_node:
-        return none, None, None
+        return Missed(none)
     room = one.usage.capacity
     weights = np.where(room > 0, one.usage.weights[:, None], 0)
     total = np.maximum(weights.sum(axis=0), 1)
@@ -180,7 +189,7 @@ def _crowded(scorer: FinalStateScorer, one: FitScores, overloaded: Bools, classe
         rows = rows_of(scorer, one.usage.specs)
         return _least(scorer, rows, requests_of(scorer, rows, classes), weights, total, overloaded)
     held = POINTS - (rate * one.usage.held).sum(axis=0)
-    return none, -(one.usage.asked[:, classes].T.astype(np.float64) @ rate), held
+    return Missed(none, -(one.usage.asked[:, classes].T.astype(np.float64) @ rate), held)
 
 
 def _least_of_all(
@@ -227,7 +236,7 @@ def _least(
     rate = np.where(overloaded[rows], 0.0, rate)
     lacking = POINTS * (1 - weights.sum(axis=0) / total)
     table = np.zeros((requests.shape[1], state.size)) + lacking
-    return table, requests.T @ rate, (rate * state.requested[rows]).sum(axis=0)
+    return Missed(table, requests.T @ rate, (rate * state.requested[rows]).sum(axis=0))
 
 
 def rows_of(scorer: FinalStateScorer, specs: Sequence[ResourceSpec]) -> list[int]:
@@ -250,7 +259,7 @@ def _apart(
     A pod misses ``100·|u − v|`` points, or half of that where standard deviations count, for shares ``u`` and ``v`` of
     the two that are used, and all points where one is full. So it misses ``100·(u − v)`` at least, with what is
     requested, which no node has too much of, in ``u``, and what containers without requests count for too in ``v``.
-    Which of the two is ``u`` is free to choose on each node: what it is at the start.
+    Which of the two is ``u`` is free to choose on each node: what it is at the start, or the other one.
     """
     state = scorer.framework.state
     every, size = range(len(scorer.kinds)), state.size
@@ -263,7 +272,7 @@ def _apart(
         or not scored
         or (usage.asked != usage.own).any()
     ):
-        return none, None, None
+        return Missed(none)
     rows = rows_of(scorer, usage.specs)
     capacity = state.allocatable[rows]
     rate = POINTS * (1.0 if state.release.balanced == "difference" else 0.5) / np.maximum(capacity, 1)
@@ -274,13 +283,14 @@ def _apart(
     ]
     used = [fixed + start.per_node(size, amount) for fixed, amount in zip(held[1], usage.own, strict=True)]
     known = (capacity > 0).all(axis=0) & ~overloaded[rows].any(axis=0)
-    crowding, fixed = none, np.zeros(size)
+    ways, here = [], []
     for u, v in ((0, 1), (1, 0)):
-        here = known & (rate[u] * requested[u] > rate[v] * used[v])
         more = requests[u, classes][:, None] * rate[u] - usage.own[v, classes][:, None] * rate[v]
-        crowding = np.where(here, more, crowding)
-        fixed = np.where(here, rate[u] * held[0][u] - rate[v] * held[1][v], fixed)
-    return none, crowding, fixed
+        ways.append((np.where(known, more, 0.0), np.where(known, rate[u] * held[0][u] - rate[v] * held[1][v], 0.0)))
+        here.append(known & (rate[u] * requested[u] > rate[v] * used[v]))
+    crowding, fixed = (np.where(here[0], a, np.where(here[1], b, 0.0)) for a, b in zip(*ways, strict=True))
+    turned, free = (np.where(here[0], b, a) for a, b in zip(*ways, strict=True))
+    return Missed(none, crowding, fixed, (turned, free))
 
 
 def _unbalanced(scorer: FinalStateScorer, one: BalancedScores, overloaded: Bools, classes: range) -> Floats:

@@ -19,7 +19,7 @@ from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.bound import FinalStateBound, whole
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.split_bound import split_bound, splits
-from stowplan.plugins_compat.release import K5, K20, Release
+from stowplan.plugins_compat.release import K5, K20, K24, Release
 from stowplan.settings.problem import make_problem
 from tests.plugins_compat.final_state.test_affinity_floor import random_workload
 from tests.plugins_compat.final_state.test_scorer import random_attraction
@@ -197,12 +197,53 @@ def test_plugins_of_early_releases_miss_what_their_relaxations_say(
     count("above nothing", bound > 0)
 
 
+@cases(
+    30,
+    at_least={"turned": 8, "sharper": 3},
+    cluster=st.one_of(drawn(random_attraction), drawn(random_workload), clusters()),
+    setup=setups("kube"),
+    release=st.sampled_from([K20, K24]),
+)
+def test_nodes_are_balanced_either_way(cluster: Snapshot, setup: Setup, release: Release) -> None:
+    """Shares that are apart cost something whichever is higher, and the bound says so where it was the other one."""
+    problem = replace(setup, release=release).compile(cluster).problem
+    tier, evaluator = problem.tiers[-1], Evaluator(problem)
+    assert tier.final is not None
+    parts = tier.final.relaxation(problem.start)
+    legal = [
+        (placement, found.values[-1])
+        for placement in placements(problem)
+        if (found := evaluator.evaluate(placement)).legal
+    ]
+    turned = any(part.turned is not None and bool(part.turned[0].any()) for part in parts)
+    if not legal or not turned:
+        return
+    random.Random(0).shuffle(legal)
+    for placement, _ in legal[:TRIED]:
+        missed = tier.final.parts(placement)
+        for part in parts:
+            said = lowest(part, problem, placement)
+            assert missed[part.name] >= said - 1e-6 * max(1.0, said), part.name
+    value, upper = evaluator.evaluate(problem.start).values[-1], upper_bounds(problem)
+    bounds = [
+        FinalStateBound(problem, tier, known, upper, problem.start, value, FinalStateParameters()).solve(WORK)
+        for known in (parts, [replace(part, turned=None) for part in parts])
+    ]
+    assert whole(bounds[0], value, 1) <= min(found for _, found in legal)
+    assert bounds[0] >= 0.98 * bounds[1]
+    count("turned")
+    count("sharper", bounds[0] > 1.001 * bounds[1])
+
+
 def lowest(part: Part, problem: Problem, placement: Placement) -> float:
     """Evaluate the relaxation of a plugin."""
     y = placement.table(*problem.shape)
     total = float((part.table * y).sum() + (part.missing * (problem.size - y.sum(axis=1))).sum())
     if part.crowding is not None and part.held is not None:
-        total += float(np.sum(y.sum(axis=0) * (part.held + (part.crowding * y).sum(axis=0))))
+        ways = [(part.crowding, part.held), *([] if part.turned is None else [part.turned])]
+        total += float(
+            np.max([y.sum(axis=0) * (held + (beside * y).sum(axis=0)) for beside, held in ways], axis=0).sum()
+        )
     if part.resting is not None:
         total += float(part.resting[(y >= problem.start.table(*problem.shape)).all(axis=1)].sum())
     return total

@@ -13,6 +13,7 @@ import pytest
 from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.options import Options
 from stowplan.models.settings import Settings
+from stowplan.models.stop import Stop
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.final_state import bounding, stages
 from stowplan.optimizer.final_state.bounding import BoundBeside, Found, NotSentError, Question, lower_bounds, works
@@ -105,10 +106,14 @@ def test_a_search_takes_the_bound_from_beside_it(monkeypatch: pytest.MonkeyPatch
         def new(self) -> list[Found]:
             come = super().new()
             bounds.extend(found.bound for found in come)
+            if come:
+                stop.set()  # sooner or later, by how fast the machine begins a process
             return come
 
+    stop = Stop()
     monkeypatch.setattr(stages, "BoundBeside", Watched)
-    outcome = solve(question(12).problem, Options(time_limit=12, processes=2, parameters=AT_ONCE))
+    options = Options(time_limit=40, processes=2, parameters=AT_ONCE)
+    outcome = solve(question(12).problem, options, stop=stop)
     tier = outcome.tiers[-1]
     assert tier.bound_by == "final-state bound"
     assert [tier.bound] == bounds

@@ -14,7 +14,10 @@ CLASSES, NODES = 3, 2
 
 
 class Random:
-    """Nodes, and prices of pods, of room, and of a curve's load; pods may make each other cheaper."""
+    """Nodes, and prices of pods, of room, and of a curve's load.
+
+    Pods may make each other cheaper, and costs are turned in part.
+    """
 
     def __init__(self, choices: Choices) -> None:
         shape = CLASSES * NODES
@@ -27,6 +30,8 @@ class Random:
         self.demands = choices.array(CLASSES, 0, 2).reshape(1, CLASSES).astype(float)
         self.curve = choices.array(CLASSES, 0, 2)
         self.price, self.move = (choices.array(CLASSES, 0, most).astype(float) for most in (14, 3))
+        self.twist = choices.array(shape, -2, 2).reshape(CLASSES, NODES).astype(float)
+        self.lift, self.turn = choices.array(NODES, -2, 2).astype(float), choices.array(NODES, 0, 2) / 2
         self.room, self.slope = (choices.array(NODES, least, 2).astype(float) for least in (0, -2))
 
     def cost(self, n: int, pods: tuple[int, ...]) -> float:
@@ -34,7 +39,11 @@ class Random:
         number, total = sum(pods), 0.0
         for c, here in enumerate(pods):
             each = self.table[c, n] - self.price[c] + self.demands[0, c] * self.room[n] + self.curve[c] * self.slope[n]
-            total += here * (each + number * self.crowding[c, n]) - min(here, self.start[c, n]) * self.move[c]
+            beside = self.crowding[c, n] + self.turn[n] * self.twist[c, n]
+            total += (
+                here * (each + self.turn[n] * self.lift[n] + number * beside)
+                - min(here, self.start[c, n]) * self.move[c]
+            )
         return total
 
 
@@ -42,9 +51,17 @@ class Random:
 @cases(150, at_least={"several": 20, "none": 5}, case=drawn(Random))
 def test_no_pods_of_a_node_cost_less(case: Random, kernels: bool) -> None:
     pricing = NodePricing(
-        case.upper, case.start, case.table, case.crowding, case.most, case.demands, [case.curve], kernels=kernels
+        case.upper,
+        case.start,
+        case.table,
+        case.crowding,
+        (case.twist, case.lift),
+        case.most,
+        case.demands,
+        [case.curve],
+        kernels=kernels,
     )
-    least, chosen = pricing.cheapest(case.price, case.move, case.room[None], [case.slope])
+    least, chosen = pricing.cheapest(case.price, case.move, case.room[None], [case.slope], case.turn)
     for n in range(NODES):
         ways = product(*(range(int(most) + 1) for most in case.upper[:, n]))
         best = min(case.cost(n, pods) for pods in ways if sum(pods) <= case.most[n])
