@@ -269,7 +269,7 @@ def test_pods_leave_the_nodes_that_charge_them_legally(problem: Problem, charged
 
 def test_a_nearly_full_cluster_is_drained_where_others_have_to_make_room() -> None:
     snapshot = synthetic_snapshot(50, 500, 1, fill=0.9)
-    settings = draining(Settings(), [node.name for node in snapshot.nodes[:4]])
+    settings = draining(Settings(objective="repair"), [node.name for node in snapshot.nodes[:4]])
     problem = make_problem(snapshot, settings).problem
     without = Parameters(rearrangement=RearrangementParameters(largest_table=0, largest_unlimited_table=0))
     options = Options(time_limit=0.5, deterministic=True)
