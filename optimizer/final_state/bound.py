@@ -37,6 +37,9 @@ from stowplan.optimizer.final_state.tangents import Tangents
 SAFETY = 1e-9
 """Share of the sum of all amounts by which a bound is lowered, against rounding."""
 
+LEAST_TURN = 1e-6
+"""How far a node must have been turned for another program over patterns."""
+
 FIRST_PRICE, NEXT_PRICE = 0.5, 1.5
 """The first price of a scarce capacity that is tried, in what pods are worth on average, and how the next ones grow."""
 
@@ -101,7 +104,7 @@ class FinalStateBound:
         self._prices_of_room = np.zeros_like(self._free)
         self._price_of_moves, self._saved, self._turn = 0.0, np.zeros(classes), np.zeros(nodes)
         self._best, self._kept = -math.inf, self._multipliers()
-        self._seen: list[tuple[Ints, list[tuple[Floats, Floats]]]] = []
+        self._begin()
 
     def _worth(self) -> Floats:
         """``[c]`` what a pod of each class costs where the incumbent has it, at the slopes as they are."""
@@ -123,9 +126,9 @@ class FinalStateBound:
         return price
 
     def _begin(self) -> None:
-        """Make the master with all that was seen, at the turns as they are, and with the incumbent: a solution."""
+        """Make the master with the incumbent's patterns and loads, so that it has a solution."""
         problem = self._problem
-        loads = [
+        curves = [
             Load(t.term.demand.astype(np.float64), t.term.held.astype(np.float64), t.term.curve >= 0)
             for t in self._tangents
         ]
@@ -136,16 +139,15 @@ class FinalStateBound:
             self._missing,
             self._demands,
             self._free,
-            loads,
+            curves,
             kept,
             float(self._value),
             self._resting,
             self._start.sum(axis=1),
         )
-        loaded = [(t.term.demand @ self._now + t.term.held).astype(np.int64) for t in self._tangents]
-        there = [(load.astype(np.float64), t.at(load)) for t, load in zip(self._tangents, loaded, strict=True)]
-        for pods, touched in (*self._seen, (self._now, there)):
-            self._add(pods, touched)
+        loads = [(t.term.demand @ self._now + t.term.held).astype(np.int64) for t in self._tangents]
+        there = [(load.astype(np.float64), t.at(load)) for t, load in zip(self._tangents, loads, strict=True)]
+        self._add(self._now, there)
 
     # -- the dual -----------------------------------------------------------------------------------------------
 
@@ -162,9 +164,11 @@ class FinalStateBound:
             rate /= 2
         if programmed and not self._ends(deadline):
             self._generate(deadline)
-            if self._turned is not None:
-                self._climb(deadline, chosen.rate / 2, left, keeping=True)
-                self._generate(deadline)
+            turn = self._kept.turn
+            if self._turned is not None and left > 0 and not self._ends(deadline):
+                self._climb(deadline, chosen.rate / 2, left)
+                if not self._ends(deadline) and np.abs(self._kept.turn - turn).max() > LEAST_TURN:
+                    self._generate(deadline)
         return self._best
 
     def _steps_in_time(self, deadline: Deadline) -> float:
@@ -307,8 +311,8 @@ class FinalStateBound:
             found = self._evaluate()
             if self._take(found.value):
                 risen = step
-                if keeping and step >= kept_at + chosen.kept_every:
-                    self._seen.append((found.pods, [t.touched() for t in self._tangents]))
+                if keeping and self._turned is None and step >= kept_at + chosen.kept_every:
+                    self._add(found.pods, [t.touched() for t in self._tangents])
                     kept_at = step
             if self._ends(deadline) or step >= risen + chosen.in_vain_steps:
                 return step + 1
@@ -322,8 +326,9 @@ class FinalStateBound:
     def _generate(self, deadline: Deadline) -> None:
         """Generate patterns at multipliers between the best ones and those of the master."""
         chosen = self._parameters
-        self._set(self._kept)
-        self._begin()
+        if self._turned is not None:  # what a pattern costs is known once it is known how far nodes are turned
+            self._set(self._kept)
+            self._begin()
         limit = chosen.most_rounds
         if deadline.deterministic:
             limit = min(limit, int(chosen.rounds * deadline.seconds))

@@ -140,7 +140,7 @@ class FinalStateParameters:
     beside_seconds: float = 5.0
     beside_margin: float = 0.5
     library_bytes: int = 300_000_000
-    bytes_per_pair: int = 200
+    bytes_per_pair: int = 260
     split_share: float = 0.6
     short_split_share: float = 0.2
     loads_share: float = 0.6

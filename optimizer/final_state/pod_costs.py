@@ -60,7 +60,7 @@ def turned(parts: Sequence[Part]) -> tuple[Floats, Floats] | None:
             crowding = crowding if part.crowding is None else crowding - part.crowding
             held = held if part.held is None else held - part.held
             found = (crowding, held) if found is None else (found[0] + crowding, found[1] + held)
-    return found
+    return found if found is not None and any(array.any() for array in found) else None
 
 
 def rooms(problem: Problem) -> Iterator[tuple[Ints, Ints]]:

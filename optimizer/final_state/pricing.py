@@ -75,7 +75,7 @@ class NodePricing:
             np.ones(nodes, dtype=np.bool_),
         )
         self._where, self._shape, self._kernels = where, (classes, nodes), kernels
-        self._turned = None if turned is None else (turned[0][kind, where], turned[1][where])
+        self._turned = None if turned is None else (turned[0][kind, where], turned[1])
         self._choices = self._choices._replace(selfless=self._selfless(self._choices.crowding))
 
     def _selfless(self, crowding: Floats) -> Bools:
@@ -104,9 +104,9 @@ class NodePricing:
         slope = np.array(slopes, dtype=np.float64).reshape(-1, nodes)
         f = self._choices
         if self._turned is not None and turn.any():
-            share = turn[self._where]
-            crowding = f.crowding + share * self._turned[0]
-            f = f._replace(base=f.base + share * self._turned[1], crowding=crowding, selfless=self._selfless(crowding))
+            crowding = f.crowding + turn[self._where] * self._turned[0]
+            base = f.base + (turn * self._turned[1])[self._where]
+            f = f._replace(base=base, crowding=crowding, selfless=self._selfless(crowding))
         if self._kernels:
             cheapest(f, price, move, np.ascontiguousarray(room), slope, least, chosen)
             return least, chosen

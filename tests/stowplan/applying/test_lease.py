@@ -182,6 +182,7 @@ class TestRuns:
     def test_a_run_that_cannot_renew_stops_before_others_may_begin(self, slow: Scene) -> None:
         broken = refuse(ApiError(503, "ServiceUnavailable", "not now"))
         slow.server.faults.on("update", broken, matching=NAME, times=1000)
+        slow.server.cluster.pace = Pace(ready=4)  # longer than until the lease is lost
         result = slow.run(lease=True, lease_seconds=4.0)
         assert "the lease kube-system/stowplan-apply could not be renewed for " in result.stopped
         assert "not now" in result.stopped
