@@ -115,7 +115,7 @@ class TestTheWay:
             m = Moving(objects)
             return plan([m.move(pod, "n2", budgets=("web",)) for pod in sorted(m.pods)])
 
-        with scene(home, manifests, make, pace=Pace(ready=0.5)) as shop:
+        with scene(home, manifests, make, pace=Pace(ready=2.5)) as shop:
             assert shop.run(pause_scale=0.2).stopped == ""
             outcomes = answers(shop, "m0002")
             assert outcomes[0][0] == "later"
