@@ -37,8 +37,8 @@ from stowplan.optimizer.final_state.tangents import Tangents
 SAFETY = 1e-9
 """Share of the sum of all amounts by which a bound is lowered, against rounding."""
 
-LEAST_TURN = 1e-6
-"""How far a node must have been turned for another program over patterns."""
+FAR_TURNED, LEAST_TURN = 0.5, 1e-6
+"""How far counts as far for a node to be turned, and how far one must be for another program over patterns."""
 
 FIRST_PRICE, NEXT_PRICE = 0.5, 1.5
 """The first price of a scarce capacity that is tried, in what pods are worth on average, and how the next ones grow."""
@@ -104,7 +104,6 @@ class FinalStateBound:
         self._prices_of_room = np.zeros_like(self._free)
         self._price_of_moves, self._saved, self._turn = 0.0, np.zeros(classes), np.zeros(nodes)
         self._best, self._kept = -math.inf, self._multipliers()
-        self._begin()
 
     def _worth(self) -> Floats:
         """``[c]`` what a pod of each class costs where the incumbent has it, at the slopes as they are."""
@@ -128,7 +127,7 @@ class FinalStateBound:
     def _begin(self) -> None:
         """Make the master with the incumbent's patterns and loads, so that it has a solution."""
         problem = self._problem
-        curves = [
+        loads = [
             Load(t.term.demand.astype(np.float64), t.term.held.astype(np.float64), t.term.curve >= 0)
             for t in self._tangents
         ]
@@ -139,15 +138,16 @@ class FinalStateBound:
             self._missing,
             self._demands,
             self._free,
-            curves,
+            loads,
             kept,
             float(self._value),
             self._resting,
             self._start.sum(axis=1),
         )
-        loads = [(t.term.demand @ self._now + t.term.held).astype(np.int64) for t in self._tangents]
-        there = [(load.astype(np.float64), t.at(load)) for t, load in zip(self._tangents, loads, strict=True)]
-        self._add(self._now, there)
+        self._add(self._now)
+        for t, tangents in enumerate(self._tangents):
+            load = (tangents.term.demand @ self._now + tangents.term.held).astype(np.int64)
+            self._add_loads(t, load.astype(np.float64), tangents.at(load))
 
     # -- the dual -----------------------------------------------------------------------------------------------
 
@@ -156,11 +156,15 @@ class FinalStateBound:
         chosen = self._parameters
         programmed = chosen.programmed(math.prod(self._problem.shape), deadline)
         left = chosen.steps(math.prod(self._problem.shape), deadline)
+        # What a pattern costs is known once it is known how far nodes are turned.
+        keeping = programmed and self._turned is None
+        if keeping:
+            self._begin()
         many = min(left, self._steps_in_time(deadline)) >= chosen.many_steps
         left -= self._begin_near(deadline, chosen.probed if many else 0)
         rate = chosen.rate if many else chosen.rate / 2
         while rate >= chosen.finest_rate and left > 0 and not self._ends(deadline):
-            left -= self._climb(deadline, rate, left, keeping=programmed)
+            left -= self._climb(deadline, rate, left, keeping=keeping)
             rate /= 2
         if programmed and not self._ends(deadline):
             self._generate(deadline)
@@ -305,14 +309,14 @@ class FinalStateBound:
         chosen, price = self._parameters, self._unit_of_price()
         room = price / np.maximum(1.0, self._demands.mean(axis=1))[:, None]
         curves = [price / max(1.0, float(tangents.term.demand.mean())) for tangents in self._tangents]
-        ascent = Ascent([price, room, price, *curves, price, 0.5], rate, chosen.memory)
+        ascent = Ascent([price, room, price, *curves, price, FAR_TURNED], rate, chosen.memory)
         before, risen, kept_at = self._best, 0, -chosen.patience
         for step in range(most):
             found = self._evaluate()
             if self._take(found.value):
                 risen = step
-                if keeping and self._turned is None and step >= kept_at + chosen.kept_every:
-                    self._add(found.pods, [t.touched() for t in self._tangents])
+                if keeping and step >= kept_at + chosen.kept_every:
+                    self._add(found.pods)
                     kept_at = step
             if self._ends(deadline) or step >= risen + chosen.in_vain_steps:
                 return step + 1
@@ -326,7 +330,7 @@ class FinalStateBound:
     def _generate(self, deadline: Deadline) -> None:
         """Generate patterns at multipliers between the best ones and those of the master."""
         chosen = self._parameters
-        if self._turned is not None:  # what a pattern costs is known once it is known how far nodes are turned
+        if self._turned is not None:
             self._set(self._kept)
             self._begin()
         limit = chosen.most_rounds
@@ -339,24 +343,25 @@ class FinalStateBound:
                 return
             self._set(self._kept.toward(replace(proposed, turn=self._kept.turn), share))
             found = self._evaluate()
-            better, new = self._take(found.value), self._add(found.pods, [t.touched() for t in self._tangents])
+            better, new = self._take(found.value), self._add(found.pods)
             if not new and share == 1.0:
                 return  # nothing has a reduced cost: the master's value is the best bound there is
             # Where nothing new shows up on the way, look at the master's own multipliers.
             share = chosen.toward_master if new or better else 1.0
 
-    def _add(self, chosen: Ints, loads: Sequence[tuple[Floats, Floats]]) -> bool:
-        """Add the pods ``[c, n]`` of nodes, and loads on curves with their costs; return whether any are new."""
+    def _add(self, chosen: Ints) -> bool:
+        """Add the pods ``[c, n]`` of nodes, and the loads at which tangents touch; return whether any are new."""
         new = False
         stay = np.minimum(self._start, chosen)
         pods = chosen.sum(axis=0)
         cost = (self.table * chosen).sum(axis=0) - self._move @ stay
-        cost += pods * (self._held + (self._crowding * chosen).sum(axis=0))
+        cost += _beside(chosen, self._crowding, self._held)
         cost += self._turn * self._by_turning(chosen)
         for n in np.flatnonzero(pods).tolist():
             new |= self._master.add_pattern(n, np.ascontiguousarray(chosen[:, n]), cost[n], stay[:, n])
-        for t, (point, worth) in enumerate(loads):
-            new |= self._add_loads(t, point, worth)
+        for t, tangents in enumerate(self._tangents):
+            point, lowest = tangents.values()
+            new |= self._add_loads(t, point, lowest + tangents.slope * point)
         return new
 
     def _add_loads(self, curve: int, load: Floats, cost: Floats) -> bool:
@@ -379,11 +384,7 @@ class FinalStateBound:
 
     def _by_turning(self, pods: Ints) -> Floats:
         """``[n]`` what is added if what is said of a node is turned."""
-        if self._turned is None:
-            return np.zeros(pods.shape[1])
-        crowding, held = self._turned
-        added: Floats = pods.sum(axis=0) * (held + (crowding * pods).sum(axis=0))
-        return added
+        return np.zeros(pods.shape[1]) if self._turned is None else _beside(pods, *self._turned)
 
     def _set(self, point: Multipliers) -> None:
         self._price = point.price.copy()
@@ -437,6 +438,12 @@ class FinalStateBound:
         return Multipliers(
             lacking, over, max(beyond, 0.0) if self._price_of_moves <= 0 else beyond, tuple(bends), resting, turn
         )
+
+
+def _beside(pods: Ints, crowding: Floats, held: Floats) -> Floats:
+    """``[n]`` what the pods ``[c, n]`` of nodes cost each other; see `Part`."""
+    cost: Floats = pods.sum(axis=0) * (held + (crowding * pods).sum(axis=0))
+    return cost
 
 
 def whole(bound: float, value: int, step: int) -> int:

@@ -72,18 +72,10 @@ class NodePricing:
             np.ascontiguousarray(most, dtype=np.int64),
             np.ascontiguousarray(demands, dtype=np.float64),
             bend,
-            np.ones(nodes, dtype=np.bool_),
+            _selfless(crowding[kind, where], where, nodes),
         )
-        self._where, self._shape, self._kernels = where, (classes, nodes), kernels
+        self._shape, self._kernels = (classes, nodes), kernels
         self._turned = None if turned is None else (turned[0][kind, where], turned[1])
-        self._choices = self._choices._replace(selfless=self._selfless(self._choices.crowding))
-
-    def _selfless(self, crowding: Floats) -> Bools:
-        """``[n]`` whether no pod makes others cheaper."""
-        least = np.zeros(self._shape[1])
-        np.minimum.at(least, self._where, crowding)
-        found: Bools = least >= 0
-        return found
 
     def cheapest(
         self, price: Floats, move: Floats, room: Floats, slopes: Sequence[Floats], turn: Floats
@@ -103,20 +95,28 @@ class NodePricing:
         least, chosen = np.zeros(nodes), np.zeros(self._shape, dtype=np.int64)
         slope = np.array(slopes, dtype=np.float64).reshape(-1, nodes)
         f = self._choices
+        where = np.repeat(np.arange(nodes), np.diff(f.first))
         if self._turned is not None and turn.any():
-            crowding = f.crowding + turn[self._where] * self._turned[0]
-            base = f.base + (turn * self._turned[1])[self._where]
-            f = f._replace(base=base, crowding=crowding, selfless=self._selfless(crowding))
+            crowding = f.crowding + turn[where] * self._turned[0]
+            base = f.base + (turn * self._turned[1])[where]
+            f = f._replace(base=base, crowding=crowding, selfless=_selfless(crowding, where, nodes))
         if self._kernels:
             cheapest(f, price, move, np.ascontiguousarray(room), slope, least, chosen)
             return least, chosen
-        where = self._where
         each = f.base - price[f.cls] - np.where(f.stays, move[f.cls], 0.0)
         each += (f.demand[:, f.cls] * room[:, where]).sum(axis=0) + (f.bend[:, f.cls] * slope[:, where]).sum(axis=0)
         for n, (a, b) in enumerate(_pairs(f.first)):
             least[n], pods = _cheapest(f.copies[a:b], each[a:b], f.crowding[a:b], int(f.most[n]))
             np.add.at(chosen[:, n], f.cls[a:b], pods)
         return least, chosen
+
+
+def _selfless(crowding: Floats, where: Ints, nodes: int) -> Bools:
+    """``[n]`` whether no pod makes others cheaper, for entries at some nodes."""
+    least = np.zeros(nodes)
+    np.minimum.at(least, where, crowding)
+    found: Bools = least >= 0
+    return found
 
 
 def most_pods(upper: Ints, demands: Floats, free: Floats) -> Ints:

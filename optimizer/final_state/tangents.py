@@ -60,11 +60,6 @@ class Tangents:
             least[here] = self.weight * values[at] - self.slope[here] * starts[at]
         return point, least
 
-    def touched(self) -> tuple[Floats, Floats]:
-        """Return ``[n]`` where each tangent touches, and what the curve is there."""
-        point, least = self.values()
-        return point, least + self.slope * point
-
     def at(self, load: Ints) -> Floats:
         """Return ``[n]`` what loads cost."""
         curves, here = self.term.curves, self.term.curve >= 0
