@@ -14,6 +14,7 @@ tolerances (A. Neumaier and O. Shcherbina, "Safe bounds in linear and mixed-inte
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,7 @@ from stowplan.models.problem import (
     refine,
 )
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+from stowplan.optimizer.bounds.curve_lines import CurveLines
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 from stowplan.optimizer.kinds import alike, merged, pods_by_kind, reach
@@ -63,6 +65,10 @@ UNLIMITED = 1e6
 
 FRACTION = 40
 """Bits after the binary point to which duals are rounded."""
+
+ROUNDS, LEAST_RISE = 12, 1e-4
+"""How often the program is solved with more lines of curves at most, and the share by which each has to raise its bound
+for another one (J. E. Kelley, "The cutting-plane method for solving convex programs", 1960)."""
 
 
 def linear_bound(
@@ -143,6 +149,7 @@ class Relaxation:
             self.lp += pulp.lpSum(here) + self.unplaced[k] == size
         self.start = self._pool(pods_by_kind(problem.start, self.kind, len(self.representative), len(problem.nodes)).T)
         self._leaving: dict[tuple[int, int], pulp.LpVariable] = {}
+        self._curves: list[CurveLines] = []
         self.capacities: list[tuple[Ints, Ints]] = []
         for rule, before in zip(problem.rules, evaluator.start_violations, strict=True):
             reading = reading_of_rule(rule, before)
@@ -161,8 +168,21 @@ class Relaxation:
     def minimize(self, tier: Tier, seconds: float) -> int | None:
         """Return the bound."""
         self.lp.setObjective(self._cost(tier))
+        over, bound = time.monotonic() + max(0.1, seconds), None
+        for _ in range(ROUNDS):
+            before, proven = bound, self._solve(over - time.monotonic())
+            if proven is None:
+                break
+            bound = proven if before is None else max(before, proven)
+            rises = before is None or bound - before > LEAST_RISE * bound
+            if not rises or not self._cut() or time.monotonic() >= over:
+                break
+        return bound
+
+    def _solve(self, seconds: float) -> int | None:
+        """Return what the program with the rows as they are proves."""
         try:
-            self.lp.solve(pulp.HiGHS(msg=False, timeLimit=max(0.1, seconds), threads=1))
+            self.lp.solve(pulp.HiGHS(msg=False, timeLimit=seconds, threads=1))
         except (IndexError, pulp.PulpSolverError):
             return None  # HiGHS refuses coefficients beyond 1e15, and PuLP stumbles over the empty answer
         # At a time limit the status says optimal too; only the solution status tells a proof.
@@ -172,6 +192,13 @@ class Relaxation:
             return max(0, self._proven())
         except OverflowError:
             return None
+
+    def _cut(self) -> bool:
+        """Make rows of the lines that the solution is furthest below, one for each curve; return if there are any."""
+        rows = [row for curve in self._curves if (row := curve.cut()) is not None]
+        for row in rows:
+            self.lp += row
+        return bool(rows)
 
     def _proven(self) -> int:
         """Return the bound that the duals of the rows prove, exactly, however inaccurate they are.
@@ -282,8 +309,10 @@ class Relaxation:
             ]
             ends = self._ends(load)
             cost = self._var(max(0, *(base + slope * end for base, slope in lines for end in ends)), bounded=False)
-            for base, slope in lines:
-                self.lp += cost >= base + slope * load
+            curve = CurveLines(cost, load, lines)
+            for row in curve.rows():
+                self.lp += row
+            self._curves.append(curve)
             parts.append(cost)
         return pulp.lpSum(parts)
 

@@ -28,6 +28,7 @@ from stowplan.models.problem import (
 )
 from stowplan.models.result import Status
 from stowplan.models.snapshot import Snapshot
+from stowplan.optimizer.bounds import curve_lines, linear
 from stowplan.optimizer.bounds.linear import groups_of, kinds_of, linear_bound, reading_of_term
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.domains import upper_bounds
@@ -81,6 +82,27 @@ def test_aggregated_and_single_nodes_bound_alike_where_nodes_are_alike() -> None
     assert single is not None
     assert aggregated is not None
     assert 0 < aggregated <= single
+
+
+def test_few_lines_of_a_curve_bound_nearly_as_much_as_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = compile_problem(synthetic_snapshot(12, 100, 1, fill=0.8), default_profile(K36), PRESETS["balance"])
+    evaluator, upper = Evaluator(compiled.problem), upper_bounds(compiled.problem)
+    tier = len(compiled.problem.tiers) - 1
+    reached = evaluator.evaluate(compiled.problem.start).values[:tier]
+
+    def bound() -> int:
+        found = linear_bound(evaluator, upper, tier, reached, ENOUGH)
+        assert found is not None
+        return found
+
+    few = bound()
+    with monkeypatch.context() as once:
+        once.setattr(linear, "ROUNDS", 1)
+        first = bound()
+    monkeypatch.setattr(curve_lines, "FIRST", 100_000)
+    every = bound()
+    assert first < few <= every
+    assert few >= 0.999 * every
 
 
 def test_a_problem_too_large_for_the_exact_model_is_answered_with_a_bound() -> None:
