@@ -65,6 +65,8 @@ class PortfolioParameters:
         Share of column generation for tiers that follow others.
     bound_share, last_bound_share
         Share of the bounds of a tier, and the most for the last open tier.
+    little
+        Share of the last open tier's value: where its bound is below, it is raised before tiers above are proven.
     bound_beside_parts
         The most that bounds get before workers in a cluster solve exact parts.
     bound_worth
@@ -96,6 +98,7 @@ class PortfolioParameters:
     later_column_share: float = 0.6
     bound_share: float = 0.3
     last_bound_share: float = 0.6
+    little: float = 0.5
     bound_beside_parts: float = 0.1
     bound_worth: float = 3.0
     repair_share: float = 0.15

@@ -205,6 +205,7 @@ class _Portfolio:
         self.constructive.take_once()
         if not self.exact:
             run.note("too large for the exact model: solved by local search, with bounds from relaxations")
+        self._bound_last()
         for tier in self.tiers:
             if tier >= leading:
                 self._close_by_columns(engine, tier, chosen.later_column_share, len(self.tiers))
@@ -340,6 +341,13 @@ class _Portfolio:
             with run.stage(BOUNDING, min(share, most), tier) as deadline:
                 found = self._best_bound(tier, deadline, self._bounds_of(tier))
             run.raise_bound(tier, *found)
+
+    def _bound_last(self) -> None:
+        """Bound the last open tier if little is known of it, and open tiers before it could use up the time."""
+        run = self.run
+        *before, last = [tier for tier in self.tiers if run.is_open(tier)] or [0]
+        if before and run.bounds[last] < self.parameters.little * run.values[last]:
+            self._bound(last, self.parameters.bound_share)
 
     def _best_bound(self, tier: int, deadline: Deadline, bounds: Sequence[Bound]) -> tuple[int, str]:
         run, chosen = self.run, self.all_parameters
