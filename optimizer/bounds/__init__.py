@@ -12,6 +12,7 @@ from stowplan.optimizer.bounds.bound import Bound, BoundRequest, CostClass
 from stowplan.optimizer.bounds.capacity import CapacityBound
 from stowplan.optimizer.bounds.emptying import EmptyingBound, EmptyingMovesBound
 from stowplan.optimizer.bounds.evictions import EvictionBound
+from stowplan.optimizer.bounds.few_moves import FewMovesBound
 from stowplan.optimizer.bounds.lagrangian import LagrangianBound
 from stowplan.optimizer.bounds.leaving import LeavingBound
 from stowplan.optimizer.bounds.linear import LinearBound
@@ -33,6 +34,7 @@ BOUNDS: tuple[Bound, ...] = (
     RoomBound(),
     EvictionBound(),
     LeavingBound(),
+    FewMovesBound(),
     WaterFillingBound(),
     WorkloadSpreadBound(),
     SurrogateBound(),

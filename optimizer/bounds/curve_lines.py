@@ -33,7 +33,7 @@ class CurveLines:
     def rows(self) -> Iterable[pulp.LpConstraint]:
         """Yield the first ones, the same distance from each other."""
         last = len(self._lines) - 1
-        for i in sorted({round(last * step / (FIRST - 1)) for step in range(FIRST)} if last >= 0 else ()):
+        for i in sorted({round(last * step / (FIRST - 1)) for step in range(FIRST)}):
             yield self._row(i)
 
     def cut(self) -> pulp.LpConstraint | None:
