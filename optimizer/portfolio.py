@@ -346,7 +346,8 @@ class _Portfolio:
         """Bound the last open tier if little is known of it, and open tiers before it could use up the time."""
         run = self.run
         *before, last = [tier for tier in self.tiers if run.is_open(tier)] or [0]
-        if before and run.bounds[last] < self.parameters.little * run.values[last]:
+        little = run.bounds[last] < self.parameters.little * run.values[last]
+        if before and little and self._bounds_of(last) is not CHEAP:
             self._bound(last, self.parameters.bound_share)
 
     def _best_bound(self, tier: int, deadline: Deadline, bounds: Sequence[Bound]) -> tuple[int, str]:

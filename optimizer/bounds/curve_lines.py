@@ -12,7 +12,7 @@ import numpy as np
 import pulp
 
 FIRST = 16
-"""Lines of each curve that are rows from the beginning."""
+"""Lines of each curve that are rows from the beginning, beside those around its likely load."""
 
 
 class CurveLines:
@@ -30,18 +30,23 @@ class CurveLines:
         self._cost, self._load, self._lines = cost, load, lines
         self._base, self._slope = np.array(lines, dtype=np.float64).reshape(-1, 2).T
 
-    def rows(self) -> Iterable[pulp.LpConstraint]:
-        """Yield the first ones, the same distance from each other."""
-        last = len(self._lines) - 1
-        for i in sorted({round(last * step / (FIRST - 1)) for step in range(FIRST)}):
+    def rows(self, likely: float) -> Iterable[pulp.LpConstraint]:
+        """Yield the first ones: some at the same distance from each other, and those around a load that is likely."""
+        last, highest = len(self._lines) - 1, self._highest(likely)
+        chosen = {round(last * step / (FIRST - 1)) for step in range(FIRST)} | {highest - 1, highest, highest + 1}
+        for i in sorted(chosen & set(range(last + 1))):
             yield self._row(i)
 
     def cut(self) -> pulp.LpConstraint | None:
         """Return the row of the highest line at the load of the solution, if the cost is below it."""
-        heights = self._base + self._slope * float(self._load.value() or 0.0)
-        highest = int(np.argmax(heights))
-        below = heights[highest] - float(self._cost.value() or 0.0)
-        return self._row(highest) if below > max(1.0, 1e-6 * abs(heights[highest])) else None
+        load = float(self._load.value() or 0.0)
+        highest = self._highest(load)
+        height = float(self._base[highest] + self._slope[highest] * load)
+        below = height - float(self._cost.value() or 0.0)
+        return self._row(highest) if below > 1e-6 * max(1.0, abs(height)) else None
+
+    def _highest(self, load: float) -> int:
+        return int(np.argmax(self._base + self._slope * load))
 
     def _row(self, line: int) -> pulp.LpConstraint:
         base, slope = self._lines[line]

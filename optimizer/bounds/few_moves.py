@@ -9,19 +9,24 @@ more than the larger of the two.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.models.arrays import Ints
+from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import FAR, NodeCurve, Placement, Problem
 from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
 from stowplan.optimizer.evaluate.cost import move_prices
 
 COLUMNS = 16
-"""Pods of a node that are told apart, by how much they gain there; all further ones count as one."""
+"""Pods of a node whose gains there are told apart; the last one counts for all further ones, too."""
 
 PIECES = 16
 """Pieces of the way from a node's load to where its cost is lowest."""
+
+EXACT, SAFETY = 2.0**53, 1e-9
+"""Up to where floating point is exact, and the share by which gains beyond that are raised, against rounding."""
 
 
 class FewMovesBound(CheapBound):
@@ -53,20 +58,24 @@ def few_moves_bound(problem: Problem, upper: NDArray[np.int32], tier: int, colum
     placed = int(start.count.sum())
     leaving = placed if problem.move_limit is None else min(problem.move_limit, placed)
     arriving = leaving + int(problem.size.sum()) - placed
-    gone, come = np.zeros((nodes, columns), dtype=np.int64), np.zeros((nodes, columns), dtype=np.int64)
     waiting = problem.size - start.placed(classes)
-    today = filled = 0
+    gone, come = np.zeros((nodes, columns)), np.zeros((nodes, columns))
+    today, filled = 0, 0.0
     for weight, term in _curves(problem, tier):
         load = start.per_node(nodes, term.demand) + term.held
+        space = np.maximum(0, term.held + term.demand @ upper.astype(np.int64) - load)
         counted = np.flatnonzero(term.curve >= 0)
         today += weight * int(_cost(term, counted, load[counted]).sum())
-        less, more = _leaving(term, start, nodes, columns), _arriving(term, problem.size, upper, columns)
-        gone[counted] += weight * _gains(term, counted, load, -less)
-        come[counted] += weight * _gains(term, counted, load, more)
-        request = int(term.demand @ waiting) + _largest(np.repeat(term.demand[start.cls], start.count), leaving)
-        filled += weight * _filling(term, counted, load[counted], request)
+        less, more = _leaving(term, start, nodes, columns), _arriving(term, problem.size, upper, columns, space)
+        gone[counted] += weight * _gains(term, counted, load, -less).astype(np.float64)
+        come[counted] += weight * _gains(term, counted, load, more).astype(np.float64)
+        moved = np.sort(np.repeat(term.demand[start.cls], start.count))[::-1][:leaving]
+        request = int(term.demand @ waiting) + int(moved.sum())
+        filled += weight * _filling(term, counted, load[counted], np.minimum(space[counted], request), request)
     price = move_prices(problem.tiers[tier], classes)[start.cls].min(initial=FAR)
-    return max(0, today - _largest(gone - price, leaving) - min(filled, _largest(come, arriving)))
+    gains = _largest(gone - price, leaving) + min(filled, _largest(come, arriving))
+    # Whole numbers are exact up to there.
+    return max(0, today - math.ceil(gains if gains < EXACT else gains * (1 + SAFETY)))
 
 
 def _curves(problem: Problem, tier: int) -> list[tuple[int, NodeCurve]]:
@@ -94,31 +103,37 @@ def _leaving(term: NodeCurve, start: Placement, nodes: int, columns: int) -> Int
     return together
 
 
-def _arriving(term: NodeCurve, size: Ints, upper: NDArray[np.int32], columns: int) -> Ints:
-    """``[n, j]`` what ``j + 1`` pods that may be on a node request at most; in the last column, all pods."""
+def _arriving(term: NodeCurve, size: Ints, upper: NDArray[np.int32], columns: int, space: Ints) -> Ints:
+    """``[n, j]`` what ``j + 1`` pods that may be on a node request at most; in the last column, all that may be there.
+
+    Parameters
+    ----------
+    space
+        ``[n]`` what all pods that may be there request beyond today's load.
+    """
     largest = np.zeros(upper.shape[1], dtype=np.int64)
     for c in np.flatnonzero(term.demand).tolist():
         np.maximum(largest, term.demand[c], out=largest, where=upper[c] > 0)
     most = -np.sort(-np.repeat(term.demand, np.minimum(size, columns)))[:columns]
     most = np.pad(most, (0, columns - len(most))).cumsum()
     found: Ints = np.minimum(largest[:, None] * np.arange(1, columns + 1), most)
-    found[:, -1] = np.where(largest > 0, term.demand @ size, 0)
-    return found
+    found[:, -1] = space
+    return np.minimum(found, space[:, None])
 
 
-def _filling(term: NodeCurve, counted: Ints, load: Ints, request: int) -> int:
+def _filling(term: NodeCurve, counted: Ints, load: Ints, most: Ints, request: int) -> float:
     """Return the most that pods gain which request so much together, divided among nodes in any fractions.
 
     The way from today's load to the lowest cost is cut into pieces, of which each gains as much as at its beginning.
     """
-    way = np.clip(_lowest(term)[term.curve[counted]] - load, 0, request)
+    way = np.clip(_lowest(term)[term.curve[counted]] - load, 0, most)
     ends = np.stack([load + way * i // PIECES for i in range(PIECES + 1)], axis=1)
     rate = np.stack([_cost(term, counted, at) - _cost(term, counted, at + 1) for at in ends.T[:-1]], axis=1).ravel()
     length = np.diff(ends, axis=1).ravel()
     order = np.argsort(-rate, kind="stable")
     rate, length = rate[order], length[order]
     taken = np.minimum(length, np.maximum(0, request - (length.cumsum() - length)))
-    return int((np.maximum(0, rate) * taken).sum())
+    return float((np.maximum(0.0, rate.astype(np.float64)) * taken).sum())
 
 
 def _gains(term: NodeCurve, counted: Ints, load: Ints, change: Ints) -> Ints:
@@ -152,7 +167,7 @@ def _cost(term: NodeCurve, counted: Ints, load: Ints) -> Ints:
     return term.curves.at(term.curve[counted], load)
 
 
-def _largest(gains: Ints, most: int) -> int:
+def _largest(gains: Floats, most: int) -> float:
     """Return the sum of the largest gains, of so many, that are above 0."""
     best = np.sort(gains[gains > 0])[::-1]
-    return int(best[:most].sum())
+    return float(best[:most].sum())

@@ -60,15 +60,15 @@ from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 from stowplan.optimizer.kinds import alike, merged, pods_by_kind, reach
 
-UNLIMITED = 1e6
-"""Seconds that never run out, where the result must not depend on the clock."""
+UNLIMITED, SHORTEST = 1e6, 0.1
+"""Seconds that never run out, where the result must not depend on the clock, and those that a program has at least."""
 
 FRACTION = 40
 """Bits after the binary point to which duals are rounded."""
 
-ROUNDS, LEAST_RISE = 12, 1e-4
-"""How often the program is solved with more lines of curves at most, and the share by which each has to raise its bound
-for another one (J. E. Kelley, "The cutting-plane method for solving convex programs", 1960)."""
+ROUNDS, LEAST_RISE, IN_VAIN = 30, 1e-4, 3
+"""How often the program is solved with more lines of curves at most, and after how many times in a row that raise the
+bound by a smaller share no more (J. E. Kelley, "The cutting-plane method for solving convex programs", 1960)."""
 
 
 def linear_bound(
@@ -168,14 +168,14 @@ class Relaxation:
     def minimize(self, tier: Tier, seconds: float) -> int | None:
         """Return the bound."""
         self.lp.setObjective(self._cost(tier))
-        over, bound = time.monotonic() + max(0.1, seconds), None
+        over, bound, in_vain = time.monotonic() + max(SHORTEST, seconds), None, 0
         for _ in range(ROUNDS):
-            before, proven = bound, self._solve(over - time.monotonic())
+            before, proven = bound, self._solve(max(SHORTEST, over - time.monotonic()))
             if proven is None:
                 break
-            bound = proven if before is None else max(before, proven)
-            rises = before is None or bound - before > LEAST_RISE * bound
-            if not rises or not self._cut() or time.monotonic() >= over:
+            bound = max(before or 0, proven)
+            in_vain = 0 if before is None or bound - before > LEAST_RISE * bound else in_vain + 1
+            if in_vain == IN_VAIN or not self._cut() or time.monotonic() >= over:
                 break
         return bound
 
@@ -195,8 +195,7 @@ class Relaxation:
 
     def _cut(self) -> bool:
         """Make rows of the lines that the solution is furthest below, one for each curve; return if there are any."""
-        rows = [row for curve in self._curves if (row := curve.cut()) is not None]
-        for row in rows:
+        for row in (rows := [row for curve in self._curves if (row := curve.cut()) is not None]):
             self.lp += row
         return bool(rows)
 
@@ -295,6 +294,7 @@ class Relaxation:
     def curve(self, term: NodeCurve) -> pulp.LpAffineExpression:
         """Return the cost of the average load of each group, by tangents of its convex curve."""
         held, nodes = self._pool(term.held), self._pool(np.ones_like(term.held))
+        mean = float(term.demand @ self.problem.size + term.held.sum()) / max(1, len(term.held))
         parts = []
         for g in range(self.groups):
             k = int(term.curve[np.argmax(self.group == g)])
@@ -310,7 +310,7 @@ class Relaxation:
             ends = self._ends(load)
             cost = self._var(max(0, *(base + slope * end for base, slope in lines for end in ends)), bounded=False)
             curve = CurveLines(cost, load, lines)
-            for row in curve.rows():
+            for row in curve.rows(mean * int(nodes[g])):
                 self.lp += row
             self._curves.append(curve)
             parts.append(cost)

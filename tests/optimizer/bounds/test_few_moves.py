@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stowplan.instances.synthetic import synthetic_snapshot
-from stowplan.models.problem import Curves, Move, MoveBudget, NodeCurve, Origin, Problem, Tier, Weighted
+from stowplan.models.problem import Curves, Move, MoveBudget, NodeCurve, Origin, Placement, Problem, Tier, Weighted
 from stowplan.models.settings import Settings
 from stowplan.optimizer.bounds import CHEAP, best_bound
 from stowplan.optimizer.bounds.few_moves import few_moves_bound
@@ -79,3 +79,15 @@ def test_no_time_is_needed_to_know_what_few_moves_leave(moves: int, share: float
     )
     assert name == "few-moves bound"
     assert share * today[last] < bound < today[last]
+
+
+@pytest.mark.parametrize("steep", [2**20, 2**39, 2**40])
+def test_steep_curves_of_large_loads_are_counted_without_overflow(steep: int) -> None:
+    far = 2**28
+    curves = Curves(ints([[0, 1, far]]), ints([[-steep, -1, 0]]), ints([[steep + far - 1, far - 1, 0]]))
+    term = NodeCurve(HERE, ints([far]), ints([0, 0]), ints([0, -1]), curves)
+    tiers = (Tier("loads", (Weighted(1, term),)),)
+    rules = (MoveBudget(HERE, 1),)
+    problem = Problem(("a", "b"), ("web",), ints([1]), ints([0]), Placement.of([(0, 1, 1)]), rules, tiers)
+    assert min(value[0] for value in legal_values(problem)) == 0
+    assert few_moves_bound(problem, upper_bounds(problem), 0) == 0

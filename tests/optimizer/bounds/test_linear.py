@@ -105,6 +105,26 @@ def test_few_lines_of_a_curve_bound_nearly_as_much_as_all(monkeypatch: pytest.Mo
     assert few >= 0.999 * every
 
 
+@pytest.mark.parametrize("pods", [50, 70, 200, 330, 670, 1000])
+def test_nodes_that_are_alike_are_bounded_as_if_all_lines_were_rows(pods: int) -> None:
+    """Loads that a line was added for can go to another node of ten, where none was yet."""
+    squares = np.arange(400)
+    curves = Curves(squares[None], 2 * squares[None] + 1, squares[None] ** 2)
+    term = NodeCurve(HERE, ints([1]), np.zeros(10, dtype=np.int64), np.zeros(10, dtype=np.int64), curves)
+    problem = Problem(
+        tuple(f"n{n}" for n in range(10)),
+        ("web",),
+        ints([pods]),
+        ints([0]),
+        Placement.of([(0, 0, pods)]),
+        (),
+        (Tier("squares", (Weighted(1, term),)),),
+    )
+    bound = linear_bound(Evaluator(problem), upper_bounds(problem), 0, (), ENOUGH)
+    assert bound == pytest.approx(pods**2 / 10, rel=0.01)
+    assert bound <= pods**2 // 10
+
+
 def test_a_problem_too_large_for_the_exact_model_is_answered_with_a_bound() -> None:
     compiled = compile_problem(synthetic_snapshot(30, 200), default_profile(K36), PRESETS["balance"])
     start = Evaluator(compiled.problem).evaluate(compiled.problem.start)
