@@ -34,8 +34,9 @@ class CurveLines:
         """Yield the first ones: some at the same distance from each other, and those around a load that is likely."""
         last, highest = len(self._lines) - 1, self._highest(likely)
         chosen = {round(last * step / (FIRST - 1)) for step in range(FIRST)} | {highest - 1, highest, highest + 1}
-        for i in sorted(chosen & set(range(last + 1))):
-            yield self._row(i)
+        for i in sorted(chosen):
+            if 0 <= i <= last:
+                yield self._row(i)
 
     def cut(self) -> pulp.LpConstraint | None:
         """Return the row of the highest line at the load of the solution, if the cost is below it."""

@@ -15,15 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Floats, Ints
-from stowplan.models.problem import FAR, NodeCurve, Placement, Problem
+from stowplan.models.problem import FAR, Curves, NodeCurve, Placement, Problem
 from stowplan.optimizer.bounds.bound import BoundRequest, CheapBound
 from stowplan.optimizer.evaluate.cost import move_prices
+from stowplan.optimizer.evaluate.surrogate import fill, pieces_above
 
 COLUMNS = 16
 """Pods of a node whose gains there are told apart; the last one counts for all further ones, too."""
-
-PIECES = 16
-"""Pieces of the way from a node's load to where its cost is lowest."""
 
 EXACT, SAFETY = 2.0**53, 1e-9
 """Up to where floating point is exact, and the share by which gains beyond that are raised, against rounding."""
@@ -60,18 +58,16 @@ def few_moves_bound(problem: Problem, upper: NDArray[np.int32], tier: int, colum
     arriving = leaving + int(problem.size.sum()) - placed
     waiting = problem.size - start.placed(classes)
     gone, come = np.zeros((nodes, columns)), np.zeros((nodes, columns))
-    today, filled = 0, 0.0
+    today = filled = 0
     for weight, term in _curves(problem, tier):
-        load = start.per_node(nodes, term.demand) + term.held
-        space = np.maximum(0, term.held + term.demand @ upper.astype(np.int64) - load)
-        counted = np.flatnonzero(term.curve >= 0)
-        today += weight * int(_cost(term, counted, load[counted]).sum())
-        less, more = _leaving(term, start, nodes, columns), _arriving(term, problem.size, upper, columns, space)
-        gone[counted] += weight * _gains(term, counted, load, -less).astype(np.float64)
-        come[counted] += weight * _gains(term, counted, load, more).astype(np.float64)
-        moved = np.sort(np.repeat(term.demand[start.cls], start.count))[::-1][:leaving]
-        request = int(term.demand @ waiting) + int(moved.sum())
-        filled += weight * _filling(term, counted, load[counted], np.minimum(space[counted], request), request)
+        loads, requests = _Loads(term, start), np.repeat(term.demand[start.cls], start.count)
+        space = np.maximum(0, term.demand @ upper.astype(np.int64) - start.per_node(nodes, term.demand))
+        today += weight * int(loads.cost.sum())
+        less, more = _leaving(requests, start, nodes, columns), _arriving(term, problem.size, upper, columns, space)
+        gone[loads.node] += weight * loads.gains(-less).astype(np.float64)
+        come[loads.node] += weight * loads.gains(more).astype(np.float64)
+        together = int(term.demand @ waiting) + int(np.sort(requests)[::-1][:leaving].sum())
+        filled += weight * loads.gain_of_all(space, together)
     price = move_prices(problem.tiers[tier], classes)[start.cls].min(initial=FAR)
     gains = _largest(gone - price, leaving) + min(filled, _largest(come, arriving))
     # Whole numbers are exact up to there.
@@ -90,15 +86,20 @@ def _curves(problem: Problem, tier: int) -> list[tuple[int, NodeCurve]]:
     ]
 
 
-def _leaving(term: NodeCurve, start: Placement, nodes: int, columns: int) -> Ints:
-    """``[n, j]`` what the ``j + 1`` pods of a node that request most request; in the last column, all of them."""
-    demand = np.repeat(term.demand[start.cls], start.count)
+def _leaving(requests: Ints, start: Placement, nodes: int, columns: int) -> Ints:
+    """``[n, j]`` what the ``j + 1`` pods of a node that request most request; in the last column, all of them.
+
+    Parameters
+    ----------
+    requests
+        What each pod requests, in the order of ``start``.
+    """
     node = np.repeat(start.node, start.count)
-    order = np.lexsort((-demand, node))
-    node, demand = node[order], demand[order]
+    order = np.lexsort((-requests, node))
+    node = node[order]
     place = np.minimum(np.arange(len(node)) - np.searchsorted(node, node), columns - 1)
     each = np.zeros((nodes, columns), dtype=np.int64)
-    np.add.at(each, (node, place), demand)
+    np.add.at(each, (node, place), requests[order])
     together: Ints = each.cumsum(axis=1)
     return together
 
@@ -121,50 +122,57 @@ def _arriving(term: NodeCurve, size: Ints, upper: NDArray[np.int32], columns: in
     return np.minimum(found, space[:, None])
 
 
-def _filling(term: NodeCurve, counted: Ints, load: Ints, most: Ints, request: int) -> float:
-    """Return the most that pods gain which request so much together, divided among nodes in any fractions.
+class _Loads:
+    """The nodes whose load costs something, with today's loads.
 
-    The way from today's load to the lowest cost is cut into pieces, of which each gains as much as at its beginning.
-    """
-    way = np.clip(_lowest(term)[term.curve[counted]] - load, 0, most)
-    ends = np.stack([load + way * i // PIECES for i in range(PIECES + 1)], axis=1)
-    rate = np.stack([_cost(term, counted, at) - _cost(term, counted, at + 1) for at in ends.T[:-1]], axis=1).ravel()
-    length = np.diff(ends, axis=1).ravel()
-    order = np.argsort(-rate, kind="stable")
-    rate, length = rate[order], length[order]
-    taken = np.minimum(length, np.maximum(0, request - (length.cumsum() - length)))
-    return float((np.maximum(0.0, rate.astype(np.float64)) * taken).sum())
-
-
-def _gains(term: NodeCurve, counted: Ints, load: Ints, change: Ints) -> Ints:
-    """``[counted, j]`` what the pod ``j`` of a node gains there: how far the curve falls up to it beyond the last one.
-
-    Parameters
+    Attributes
     ----------
-    counted
-        Nodes that have a curve.
-    load, change
-        ``[n]`` today's, and ``[n, j]`` how far it goes at most in one direction with ``j + 1`` pods.
+    node, cost
+        ``[i]`` the nodes, and what their loads cost today.
     """
-    here, to = load[counted, None], load[counted, None] + change[counted]
-    best = np.clip(_lowest(term)[term.curve[counted], None], np.minimum(here, to), np.maximum(here, to))
-    cost = np.stack([_cost(term, counted, best[:, j]) for j in range(best.shape[1])], axis=1)
-    gains: Ints = -np.diff(cost, axis=1, prepend=_cost(term, counted, load[counted])[:, None])
-    return gains
+
+    def __init__(self, term: NodeCurve, start: Placement) -> None:
+        self.node = np.flatnonzero(term.curve >= 0)
+        self._curves, self._curve = term.curves, term.curve[self.node]
+        self._load = (start.per_node(len(term.curve), term.demand) + term.held)[self.node]
+        self.cost = self._curves.at(self._curve, self._load)
+
+    def gains(self, change: Ints) -> Ints:
+        """``[i, j]`` what the pod ``j`` of a node gains there: how far its cost falls up to it beyond the last one.
+
+        Parameters
+        ----------
+        change
+            ``[n, j]`` how far the load goes at most in one direction with ``j + 1`` pods.
+        """
+        here, to = self._load[:, None], self._load[:, None] + change[self.node]
+        best = np.clip(_lowest(self._curves)[self._curve, None], np.minimum(here, to), np.maximum(here, to))
+        cost = np.stack([self._curves.at(self._curve, load) for load in best.T], axis=1)
+        gains: Ints = -np.diff(cost, axis=1, prepend=self.cost[:, None])
+        return gains
+
+    def gain_of_all(self, most: Ints, together: int) -> int:
+        """Return the most that pods gain which request so much together, divided among nodes in any fractions.
+
+        Parameters
+        ----------
+        most
+            ``[n]`` by how much the load of a node can rise.
+        """
+        _, begin, length = pieces_above(self._curves, self._curve, self._load)
+        length = np.clip((self._load + most[self.node])[:, None] - begin, 0, length)
+        slope = self._curves.slope[self._curve]
+        falling = (length > 0) & (slope < 0)
+        _, cost, _ = fill(slope[falling], length[falling], together)
+        return -cost
 
 
-def _lowest(term: NodeCurve) -> Ints:
+def _lowest(curves: Curves) -> Ints:
     """``[k]`` a load at which each curve is lowest; without an end where it falls or rises for ever."""
-    slope, start = term.curves.slope, term.curves.start
-    first = np.argmax(slope >= 0, axis=1)
-    rows = np.arange(len(slope))
-    found = np.where(first > 0, start[rows, first], -FAR)
-    lowest: Ints = np.where(slope[:, -1] < 0, FAR, found)
+    first = np.argmax(curves.slope >= 0, axis=1)
+    found = np.where(first > 0, curves.start[np.arange(len(first)), first], -FAR)
+    lowest: Ints = np.where(curves.slope[:, -1] < 0, FAR, found)
     return lowest
-
-
-def _cost(term: NodeCurve, counted: Ints, load: Ints) -> Ints:
-    return term.curves.at(term.curve[counted], load)
 
 
 def _largest(gains: Floats, most: int) -> float:

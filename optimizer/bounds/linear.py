@@ -14,7 +14,6 @@ tolerances (A. Neumaier and O. Shcherbina, "Safe bounds in linear and mixed-inte
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -57,6 +56,7 @@ from stowplan.models.problem import (
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
 from stowplan.optimizer.bounds.curve_lines import CurveLines
 from stowplan.optimizer.bounds.parameters import BoundParameters
+from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 from stowplan.optimizer.kinds import alike, merged, pods_by_kind, reach
 
@@ -168,14 +168,14 @@ class Relaxation:
     def minimize(self, tier: Tier, seconds: float) -> int | None:
         """Return the bound."""
         self.lp.setObjective(self._cost(tier))
-        over, bound, in_vain = time.monotonic() + max(SHORTEST, seconds), None, 0
+        deadline, bound, in_vain = Deadline(max(SHORTEST, seconds)), None, 0
         for _ in range(ROUNDS):
-            before, proven = bound, self._solve(max(SHORTEST, over - time.monotonic()))
+            before, proven = bound, self._solve(max(SHORTEST, deadline.remaining))
             if proven is None:
                 break
             bound = max(before or 0, proven)
             in_vain = 0 if before is None or bound - before > LEAST_RISE * bound else in_vain + 1
-            if in_vain == IN_VAIN or not self._cut() or time.monotonic() >= over:
+            if in_vain == IN_VAIN or not self._cut() or deadline.over:
                 break
         return bound
 
@@ -195,7 +195,8 @@ class Relaxation:
 
     def _cut(self) -> bool:
         """Make rows of the lines that the solution is furthest below, one for each curve; return if there are any."""
-        for row in (rows := [row for curve in self._curves if (row := curve.cut()) is not None]):
+        rows = [row for curve in self._curves if (row := curve.cut()) is not None]
+        for row in rows:
             self.lp += row
         return bool(rows)
 

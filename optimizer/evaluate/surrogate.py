@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stowplan.models.arrays import Bools, Floats, Ints
-from stowplan.models.problem import FAR, NodeCurve, Problem
+from stowplan.models.problem import FAR, Curves, NodeCurve, Problem
 
 PIECES_AT_ONCE = 100_000
 """Pieces of curves that are looked at together."""
@@ -77,22 +77,18 @@ def convolve(problem: Problem, term: NodeCurve) -> Surrogate:
 
 def _convolved(problem: Problem, term: NodeCurve, counted: Bools, low: int, high: int) -> Surrogate:
     """Return ``min Σ f_n(x_n)`` over whole ``x_n`` whose sum is between ``low`` and ``high``."""
-    rows, nodes = term.curve[counted], int(np.count_nonzero(counted))
-    start, slope = term.curves.start[rows], term.curves.slope[rows]
+    rows = term.curve[counted]
+    slope = term.curves.slope[rows]
     # No load falls below what is held less all negative demands.
     least = term.held[counted] + int(np.minimum(0, term.demand * problem.size).sum())
     cost = int(term.curves.at(rows, least).sum())
-    pieces = np.arange(start.shape[1])[None, :] < (start < FAR).sum(axis=1)[:, None]
-    begin = np.maximum(start, least[:, None])
-    begin[:, 0] = least
-    end = np.append(np.where(start[:, 1:] < FAR, start[:, 1:], FAR), np.full((nodes, 1), FAR), axis=1)
-    length = np.maximum(0, end - begin)
-    there = pieces & (length > 0)
+    pieces, begin, length = pieces_above(term.curves, rows, least)
+    there = length > 0
     at = int(least.sum())
     rises, lengths = slope[there], length[there]
     falling = rises < 0
-    below, saved, slope_below = _fill(rises[falling], lengths[falling], high - at)
-    _, added, slope_above = _fill(rises[~falling], lengths[~falling], low - at - below)
+    below, saved, slope_below = fill(rises[falling], lengths[falling], high - at)
+    _, added, slope_above = fill(rises[~falling], lengths[~falling], low - at - below)
     cost += saved + added
     dual = min(0, int(rises.min())) if slope_below is None else slope_below
     if slope_above is not None:
@@ -101,14 +97,35 @@ def _convolved(problem: Problem, term: NodeCurve, counted: Bools, low: int, high
         dual = max(0, dual)  # between the least and the most total demand
     # A node's minimum at the dual is where the last piece ends whose slope is below the dual.
     flat = (pieces & (slope < dual)).sum(axis=1)
-    corner = np.where(flat > 0, begin[np.arange(nodes), np.minimum(flat, slope.shape[1] - 1)], least)
+    corner = np.where(flat > 0, begin[np.arange(len(rows)), np.minimum(flat, slope.shape[1] - 1)], least)
     duals, base = np.zeros((2, len(counted)), dtype=np.int64)
     duals[counted] = dual
     base[counted] = term.curves.at(rows, corner) - dual * corner
     return Surrogate(cost, duals, base)
 
 
-def _fill(rises: Ints, lengths: Ints, wanted: int) -> tuple[int, int, int | None]:
+def pieces_above(curves: Curves, curve: Ints, load: Ints) -> tuple[Bools, Ints, Ints]:
+    """Return the pieces of curves from loads on.
+
+    Parameters
+    ----------
+    curve, load
+        ``[i]`` which curve of the family, and from where on.
+
+    Returns
+    -------
+    there, begin, length
+        ``[i, j]`` which pieces are no padding, where each begins, and its length, 0 for those below the load.
+    """
+    start = curves.start[curve]
+    there = np.arange(start.shape[1])[None, :] < (start < FAR).sum(axis=1)[:, None]
+    begin = np.maximum(start, load[:, None])
+    begin[:, 0] = load
+    end = np.append(np.where(start[:, 1:] < FAR, start[:, 1:], FAR), np.full((len(start), 1), FAR), axis=1)
+    return there, begin, np.where(there, np.maximum(0, end - begin), 0)
+
+
+def fill(rises: Ints, lengths: Ints, wanted: int) -> tuple[int, int, int | None]:
     """Fill the flattest pieces first, up to a total length.
 
     Returns

@@ -116,16 +116,19 @@ def _curve(choices: Choices, nodes: int, classes: int) -> NodeCurve:
     slopes = choices.array(3, -4, 4).tolist()
     if choices.chance(0.5):
         slopes = sorted(choices.some(range(-4, 5), 3))
+    demand, held = choices.array(classes, -3, 3), choices.array(nodes, -4, 4)
+    which = ints([choices.one([0, 0, 0, -1]) for _ in range(nodes)])
+    # Loads stay between -31 and 31.
+    return NodeCurve(WHERE, demand, held, which, lifted(corners, slopes, np.arange(-31, 32)))
+
+
+def lifted(corners: list[int], slopes: list[int], reach: Ints) -> Curves:
+    """Return a curve with these slopes from these corners on, whose lowest value at the loads of ``reach`` is 0."""
     values = [0]
-    for j in range(2):
+    for j in range(len(corners) - 1):
         values.append(values[-1] + slopes[j] * (corners[j + 1] - corners[j]))
     curves = Curves(ints(corners)[None], ints(slopes)[None], ints(values)[None])
-    demand, held = choices.array(classes, -3, 3), choices.array(nodes, -4, 4)
-    # Loads stay between -31 and 31; the lowest value there is lifted to 0.
-    reach = np.arange(-31, 32)
-    lifted = ints(values) - int(curves.at(np.zeros(len(reach), dtype=np.int64), reach).min())
-    which = ints([choices.one([0, 0, 0, -1]) for _ in range(nodes)])
-    return NodeCurve(WHERE, demand, held, which, Curves(curves.start, curves.slope, lifted[None]))
+    return replace(curves, value=curves.value - curves.first(reach).min())
 
 
 def random_affinity(choices: Choices, *, broken: bool | None = False) -> Problem:

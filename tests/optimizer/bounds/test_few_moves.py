@@ -20,7 +20,7 @@ from tests.optimizer.bounds.test_bounds_of_moves import any_problem
 from tests.support.brute_force import legal_values
 from tests.support.cases import cases, count
 from tests.support.choices import Choices, drawn
-from tests.support.problems import ints
+from tests.support.problems import ints, lifted
 
 HERE = Origin("test")
 
@@ -29,20 +29,9 @@ def convex(choices: Choices, nodes: int, classes: int) -> NodeCurve:
     """Return a cost of loads that falls and rises in any way, as long as it is convex."""
     corners = sorted(choices.some(range(9), 3))
     slopes = sorted(choices.some(range(-4, 5), 3))
-    values = [0]
-    for j in range(2):
-        values.append(values[-1] + slopes[j] * (corners[j + 1] - corners[j]))
-    curves = Curves(ints(corners)[None], ints(slopes)[None], ints(values)[None])
-    reach = np.arange(60)
-    lowest = int(curves.at(np.zeros(len(reach), dtype=np.int64), reach).min())
     which = ints([choices.one([0, 0, 0, -1]) for _ in range(nodes)])
-    return NodeCurve(
-        HERE,
-        choices.array(classes, 0, 3),
-        choices.array(nodes, 0, 4),
-        which,
-        Curves(curves.start, curves.slope, curves.value - lowest),
-    )
+    curves = lifted(corners, slopes, np.arange(60))
+    return NodeCurve(HERE, choices.array(classes, 0, 3), choices.array(nodes, 0, 4), which, curves)
 
 
 def random_loads(choices: Choices) -> Problem:

@@ -96,9 +96,10 @@ def test_few_lines_of_a_curve_bound_nearly_as_much_as_all(monkeypatch: pytest.Mo
         return found
 
     few = bound()
-    with monkeypatch.context() as once:
+    with monkeypatch.context() as once:  # with the first lines alone, to see that others matter
         once.setattr(linear, "ROUNDS", 1)
         first = bound()
+    # More than a curve has: every line is a row at once, which is what few of them are measured against.
     monkeypatch.setattr(curve_lines, "FIRST", 100_000)
     every = bound()
     assert first < few <= every
