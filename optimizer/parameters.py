@@ -89,7 +89,7 @@ class PortfolioParameters:
     counting_share: float = 0.12
     leading_share: float = 0.06
     room_share: float = 0.2
-    limited_room_share: float = 0.4
+    limited_room_share: float = 0.3
     largest_room_model: int = 4_000
     column_share: float = 0.8
     closed_column_share: float = 0.3

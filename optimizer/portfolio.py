@@ -116,7 +116,9 @@ class _Portfolio:
         self.node_changes = NodeChangeTurns(run, options, every.node_changes, every.cpsat, changes)
         self.proofs = ProofTurns(run, options, every)
         self.walk = WalkEngine(run, options, every.rearrangement, self.workplace.processes)
-        self.transfers = TransferTurns(run, options, every.transfers, every.cpsat, self.workplace.processes)
+        self.transfers = TransferTurns(
+            run, options, every.transfers, every.bounds, every.cpsat, self.workplace.processes
+        )
         self.closing = ClosingTurns(run, options, every.closing, every.rearrangement)
         self.regions = RegionEngine(
             run,
@@ -247,11 +249,12 @@ class _Portfolio:
             if closed:
                 self.constructive.take(tier + 1)  # with most nodes closed, others can be emptied that could not
                 self.closing.spare(tier)
+            if exactly:
+                self.transfers.take(tier, late=True)
             self.walk.make_room(tier, chosen.room_share)
             if exactly:
                 rooms += 1
                 self._let_in(tier, chosen.limited_room_share / rooms, leading)
-                self.transfers.take(tier, late=True)
             if not only and not run.over and run.is_open(tier):
                 # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
                 self._lns(self.backend or SerialBackend(run.stop), chosen.leading_share, tier)

@@ -157,6 +157,18 @@ class Programs:
         )
         return merged, program
 
+    def of_some(self, chosen: Bools) -> Programs:
+        """Return the programs ``[m]`` that are chosen; pods on other nodes stay there. Which node has which is lost."""
+        tables, staying = self.tables, self.times[~chosen] @ self.tables.start[~chosen]
+        return replace(
+            self,
+            tables=tables._replace(**{part: np.ascontiguousarray(getattr(tables, part)[chosen]) for part in _BY_NODE}),
+            times=self.times[chosen],
+            size=self.size - staying,
+            limits=self.limits._replace(opening=self.limits.opening[chosen]),
+            program=np.zeros(0, dtype=np.int64),
+        )
+
     def coarser(self, factor: int) -> Programs:
         """Return the same programs with the scale divided by a power of two that is at most the scale."""
         scaled = {part: getattr(self.tables, part) // factor for part in _COSTS}

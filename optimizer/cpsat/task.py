@@ -47,10 +47,17 @@ class SolverLimits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """A model, and the limits of its solution."""
+    """A model, and the limits of its solution.
+
+    Parameters
+    ----------
+    feasible
+        Whether it is known to have one.
+    """
 
     model: Model
     limits: SolverLimits
+    feasible: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +92,7 @@ def solve_task(task: Task, stopped: Callable[[], bool] = lambda: False) -> TaskR
     Raises
     ------
     InternalError
-        If CP-SAT rejects the model, or reports it infeasible although the hints are a solution.
+        If CP-SAT rejects the model, or reports it infeasible although it has a solution.
     """
     model = written(task.model)
     solver = cp_model.CpSolver()
@@ -113,9 +120,12 @@ def solve_task(task: Task, stopped: Callable[[], bool] = lambda: False) -> TaskR
         status = run_stoppable(solver, model, stopped)
     if status == cp_model.MODEL_INVALID:
         raise InternalError(f"CP-SAT refuses the model: {model.validate()}")
-    if status == cp_model.INFEASIBLE:
+    if status == cp_model.INFEASIBLE and task.feasible:
         raise InternalError("CP-SAT calls a model infeasible that holds a legal placement")
-    bound, work = lower_bound(task.model, solver, status), solver.deterministic_time
+    work = solver.deterministic_time
+    if status == cp_model.INFEASIBLE:
+        return TaskResult(None, None, False, work)
+    bound = lower_bound(task.model, solver, status)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return TaskResult(None, bound, False, work)
     values = np.asarray(solver.response_proto.solution, dtype=np.int64)

@@ -11,28 +11,59 @@ class TransferParameters:
 
     Parameters
     ----------
-    share, room_share, moves_share
+    share, room_share, late_room_share, moves_share
         Share of the time that is left: for a tier that counts nodes in use alone, one that counts unscheduled pods
-        alone, and for others.
+        alone, before walks and CP-SAT or after walks, and for others.
     far, far_share
         The gap, as a share of the value, above which a tier that counts nodes in use has a smaller share of the time.
     early_variables
-        (class, node) variables up to which unscheduled pods are searched before walks and CP-SAT, and not after them.
-    largest_here, largest
-        Variables up to which a program is solved in this process, and above which none is made.
+        (class, node) variables up to which unscheduled pods are searched before walks and CP-SAT, and not after walks.
+    largest_here, largest_whole, largest
+        Variables up to which a program is solved in this process; above which it is not solved as a whole; and of
+        which, if there are more, those with the smallest reduced costs are all that there are for cores.
+    cored
+        Variables above which cores are searched.
+    first_core, core_share, core_growth
+        Variables of the first core at least, their share of all, and the factor by which the next one is larger.
+    close
+        Relative gap of the linear relaxation at which its duals are taken.
+    relaxed_per_second
+        Nodes times the square of kinds that the relaxation does in a second; of more, a part of the nodes is searched.
+    relaxing_share
+        Share of the time that the relaxation may take, and then the bound from its duals.
+    patience, arranging
+        Seconds without a better solution after which CP-SAT chooses pods for the last one, and those that it has.
+    solving
+        Part of the time for solvers of cores; the rest is for placing what they found last.
+    worth
+        Seconds below which no process is begun, which takes half a second.
     variables_per_second
-        Variables of a program that are worth a try, for each second that is granted.
-    bytes_per_variable
-        Memory that a solver needs for a variable, in bytes.
+        Variables of a program that are worth a try as a whole, for each second that is granted.
+    bytes_per_variable, bytes_per_core_variable
+        Memory that solvers need for a variable, of a whole program and of cores, in bytes.
     """
 
     share: float = 0.5
     room_share: float = 0.15
+    late_room_share: float = 0.4
     moves_share: float = 0.6
     far: float = 0.06
     far_share: float = 0.15
     early_variables: int = 4_000
     largest_here: int = 1_000
-    largest: int = 30_000
+    largest_whole: int = 30_000
+    largest: int = 120_000
+    cored: int = 4_000
+    first_core: int = 2_000
+    core_share: float = 0.06
+    core_growth: float = 2.0
+    close: float = 5e-3
+    relaxed_per_second: float = 3e7
+    relaxing_share: float = 0.3
+    patience: float = 0.4
+    arranging: float = 1.5
+    solving: float = 0.7
+    worth: float = 0.6
     variables_per_second: float = 5_000.0
     bytes_per_variable: int = 20_000
+    bytes_per_core_variable: int = 6_000

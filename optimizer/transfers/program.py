@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from stowplan.models.arrays import Floats, Ints
+from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.optimizer.bounds.node_programs import Programs
 from stowplan.optimizer.transfers.solver import INFINITE, IntegerProgram, Row
 
@@ -47,11 +47,16 @@ class TransferProgram:
     ----------
     programs
         The programs of all nodes, without costs of loads; see `suits`.
+    among
+        ``[m, k]`` which pods may come to a node of each program, and which may leave it; by default all. With less the
+        program bounds nothing.
 
     Attributes
     ----------
     variables
         Number of columns.
+    start
+        ``[n, k]`` the pods of each kind on each node at the start.
     whole
         The program as a solver has it; values are costs in steps of the tier, without what is constant.
     """
@@ -67,13 +72,23 @@ class TransferProgram:
         largest = max(int(np.abs(part).max(initial=0)) for part in amounts)
         return bool(linear and closed and largest < LARGEST_VALUE and _highest(programs) < LARGEST_VALUE)
 
-    def __init__(self, programs: Programs) -> None:
+    @staticmethod
+    def size(programs: Programs) -> int:
+        """Return about how many variables a program has, without making it."""
+        tables = programs.tables
+        pairs = (tables.upper > tables.start).sum(axis=1) + (tables.start > 0).sum(axis=1)
+        return int(programs.times @ pairs)
+
+    def __init__(self, programs: Programs, among: tuple[Bools, Bools] | None = None) -> None:
         self.programs = programs
         tables, limits, each = programs.tables, programs.limits, programs.program
         self.start, upper = tables.start[each], tables.upper[each]
         self._room = (tables.capacity - tables.base)[each]
         opening = tables.opening[each]
-        self._come, self._leave = np.argwhere(upper > self.start), np.argwhere(self.start > 0)
+        come, leave = upper > self.start, self.start > 0
+        if among is not None:
+            come, leave = come & among[0][each], leave & among[1][each]
+        self._come, self._leave = np.argwhere(come), np.argwhere(leave)
         self._used = np.flatnonzero((opening > 0) | limits.opening[each].any(axis=1))
         self._waiting = np.flatnonzero(programs.optional > 0)
         first = np.cumsum([0, len(self._come), len(self._leave), len(self._used), len(self._waiting)])
@@ -125,6 +140,31 @@ class TransferProgram:
         found[tuple(self._leave.T)] -= whole[self._first_leave : self._first_used]
         return found
 
+    def columns(self, patterns: Ints) -> Floats:
+        """``[i]`` the variables of a placement with ``patterns[n, k]`` pods of each kind on each node."""
+        change = patterns - self.start
+        (a, b), (c, d) = self._come.T, self._leave.T
+        used = patterns[self._used].any(axis=1)
+        waiting = (self.programs.size - patterns.sum(axis=0))[self._waiting]
+        parts = [np.maximum(0, change[a, b]), np.maximum(0, -change[c, d]), used, waiting]
+        return np.concatenate(parts).astype(np.float64)
+
+    def order(self, come: Floats, leave: Floats) -> tuple[Ints, int]:
+        """``[i]`` the variables by rank, those first that count no pods of a node; and how many these are.
+
+        Parameters
+        ----------
+        come, leave
+            ``[m, k]`` ranks of a pod that comes to a node of each program, and of one that leaves it.
+        """
+        each = self.programs.program
+        (a, b), (c, d) = self._come.T, self._leave.T
+        rank = np.concatenate([come[each[a], b], leave[each[c], d]])
+        # Of those that rank the same, none comes first by its number, which is that of its node.
+        shuffled = np.random.default_rng(0).permutation(len(rank))
+        others = np.arange(self._first_used, self.variables)
+        return np.concatenate([others, np.lexsort((shuffled, rank))]), len(others)
+
     def _all_rows(self) -> list[Row]:
         programs, nodes = self.programs, np.arange(len(self.start) + 1)
         come, leave = (np.searchsorted(pairs[:, 0], nodes) for pairs in (self._come, self._leave))
@@ -164,6 +204,8 @@ class TransferProgram:
             for column, k in zip(leaving.tolist(), there.tolist(), strict=True):
                 pods = int(self.start[n, k])
                 rows.append(Row.of(float(pods), INFINITE, np.array([column, used]), np.array([1, pods])))
+            if self.start[n].sum() > self.start[n, there].sum():  # pods of which none may leave
+                rows.append(Row.of(1.0, INFINITE, np.array([used]), np.array([1])))
         return rows
 
     def _side_rows(self) -> list[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from queue import SimpleQueue
@@ -12,16 +12,21 @@ import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.options import Options
+from stowplan.models.problem import Placement
 from stowplan.models.result import bound_holds
+from stowplan.models.stop import Stop
+from stowplan.optimizer.bounds.waiting import costs_of_waiting
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.cpsat.task import SolverLimits
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.node_changes.generation import patterns_of
 from stowplan.optimizer.node_changes.realization import realize
-from stowplan.optimizer.node_changes.sub_problem import changed, freed, rearranged
+from stowplan.optimizer.node_changes.sub_problem import freed, rearranged
 from stowplan.optimizer.processes import Workers
 from stowplan.optimizer.run import Run
 from stowplan.optimizer.subproblem.index import Index
+from stowplan.optimizer.transfers.cores import CoreSearch, search_cores_beside
+from stowplan.optimizer.transfers.parameters import TransferParameters
 from stowplan.optimizer.transfers.program import TransferProgram
 from stowplan.optimizer.transfers.solver import IntegerProgram, solve, solve_beside
 
@@ -41,12 +46,21 @@ class TransferSearch:
         Whose values of the tiers before are those that the program was made for.
     """
 
-    def __init__(self, run: Run, program: TransferProgram, tier: int, options: Options, cpsat: CpSatParameters) -> None:
+    def __init__(
+        self,
+        run: Run,
+        program: TransferProgram,
+        tier: int,
+        options: Options,
+        parameters: TransferParameters,
+        cpsat: CpSatParameters,
+    ) -> None:
         self._run, self._program, self._tier = run, program, tier
-        self._options, self._cpsat = options, cpsat
+        self._options, self._parameters, self._cpsat = options, parameters, cpsat
         self._given = run.values[:tier]
         self._told: SimpleQueue[tuple[int | None, float | Floats]] = SimpleQueue()
-        self._refused: Sequence[tuple[int, Ints]] = ()
+        self._behind: tuple[Sequence[tuple[int, Ints]], int] = (), run.values[tier]
+        self._heard, self._least = 0.0, run.values[tier]
 
     def search_here(self, deadline: Deadline) -> None:
         """Let a solver work in this process, which listens soon enough where the program is small."""
@@ -70,21 +84,66 @@ class TransferSearch:
         """
         until = time.monotonic() + deadline.remaining
         with Workers(2) as workers:
-            pending: set[Future[bool]] = {
+            pending = [
                 workers.submit_telling(partial(self._hear, below), solve_beside, program, until)
                 for below, program in self._programs(processors)
-            }
-            ended = False
-            while pending and not ended and self._matters and not deadline.over:
-                done, pending = wait(pending, POLL, FIRST_COMPLETED)
-                self._take()
-                ended = any(self._left_nothing(answer) for answer in done)
-        self._take()  # what was said while they came to their end
+            ]
+            self._listen(deadline, pending, until)
         self._end(deadline)
 
+    def search_cores(self, deadline: Deadline, come: Floats, leave: Floats, *, whole: bool) -> None:
+        """Let one solver work on cores in a process, and another one on the whole program; place what they find.
+
+        Parameters
+        ----------
+        come, leave
+            ``[m, k]`` ranks by which cores are chosen.
+        whole
+            Whether to solve the whole program too.
+        """
+        program, chosen = self._program, self._parameters
+        until = time.monotonic() + chosen.solving * deadline.remaining
+        before = patterns_of(program.programs, len(program.start), self._beginning)
+        order, always = program.order(come, leave)
+        first = max(chosen.first_core, chosen.core_share * program.variables)
+        core = CoreSearch(program.whole, order, always, program.columns(before), int(first), chosen.core_growth, until)
+        with Workers(2) as workers:
+            hear = partial(self._hear, None)
+            pending = [workers.submit_telling(hear, search_cores_beside, core)]
+            if whole:
+                pending.append(workers.submit_telling(hear, solve_beside, program.whole, until))
+            self._listen(deadline, pending, until)
+        self._end(deadline)
+
+    @property
+    def _beginning(self) -> Placement:
+        """The start, from which solvers find more than from what others have made of it; or else the incumbent."""
+        start = self._run.evaluator.problem.start
+        values = self._run.evaluator.evaluate(start).values
+        good = all(value <= given for value, given in zip(values, self._given, strict=False))
+        return start if good else self._run.best
+
+    def _listen(self, deadline: Deadline, solvers: Iterable[Future[bool]], until: float) -> None:
+        """Take what solvers tell, until one has left nothing, all have ended, or time is up."""
+        pending, ended, arranged = set(solvers), False, self._behind
+        while pending and not ended and self._matters and not deadline.over and time.monotonic() < until:
+            done, pending = wait(pending, POLL, FIRST_COMPLETED)
+            self._take()
+            waited = time.monotonic() - self._heard > self._parameters.patience  # else a better solution is near
+            if waited and self._behind is not arranged:
+                arranged = self._behind
+                self._arrange_last(deadline, min(self._parameters.arranging, deadline.remaining / 2))
+            ended = any(self._left_nothing(answer) for answer in done)
+
     def _end(self, deadline: Deadline) -> None:
-        if self._refused and self._matters and not self._run.over:
-            self._arrange(self._refused, deadline)
+        self._take()  # what was said while solvers came to their end
+        self._arrange_last(deadline, deadline.remaining)
+
+    def _arrange_last(self, deadline: Deadline, seconds: float) -> None:
+        """Arrange the last solution if rules between nodes have kept its placement from being as good."""
+        changes, worth = self._behind
+        if changes and worth < self._run.values[self._tier] and self._matters and not self._run.over:
+            self._arrange(changes, worth, seconds, deadline.stop)
 
     def _programs(self, processors: int) -> Sequence[tuple[int | None, IntegerProgram]]:
         """Return what to solve, with the value that it is limited to values below."""
@@ -106,6 +165,8 @@ class TransferSearch:
         return error is None and answer.result()
 
     def _hear(self, below: int | None, word: float | Floats) -> None:
+        if not isinstance(word, float):
+            self._least = min(self._least, self._program.worth(word))
         self._told.put((below, word))
 
     def _take(self) -> None:
@@ -120,8 +181,8 @@ class TransferSearch:
                 found = word
         if found is not None and program.worth(found) < run.values[tier]:
             changes = self._changes(found)
-            placement = realize(run.evaluator, program.programs, changes)
-            self._refused = () if run.offer(placement, NAME, trusted=False) else changes
+            run.offer(realize(run.evaluator, program.programs, changes), NAME, trusted=False)
+            self._behind, self._heard = (changes, program.worth(found)), time.monotonic()
 
     def _changes(self, found: Floats) -> Sequence[tuple[int, Ints]]:
         """Return the nodes where a solution has other pods than the start, and the change ``[k]`` of each."""
@@ -129,18 +190,25 @@ class TransferSearch:
         before = patterns_of(self._program.programs, len(wanted), self._run.evaluator.problem.start)
         return [(n, wanted[n] - before[n]) for n in np.flatnonzero((wanted != before).any(axis=1)).tolist()]
 
-    def _arrange(self, changes: Sequence[tuple[int, Ints]], deadline: Deadline) -> None:
+    def _arrange(self, changes: Sequence[tuple[int, Ints]], worth: int, seconds: float, stop: Stop) -> None:
         """Let CP-SAT choose pods for a solution that broke rules between nodes, on the nodes that it changes.
 
-        Nodes that the incumbent changes may change too, so that its moves can be taken back.
+        Other nodes are as they start: all moves are for this solution. A better one ends it.
         """
         run, problem, kind = self._run, self._run.evaluator.problem, self._program.programs.kind
-        moved = changed(problem, run.best)
-        nodes = {n for n, _ in changes} | set(moved.node.tolist())
-        kinds = {k for _, change in changes for k in np.flatnonzero(change).tolist()} | set(kind[moved.cls].tolist())
-        free = freed(problem, run.best, nodes, kinds, kind)
-        limits = SolverLimits(max(0.1, deadline.remaining), workers=self._options.workers, seed=self._options.seed)
-        index = Index(run.evaluator)
-        placement, _ = rearranged(index, self._tier, run.best, free, limits, self._cpsat, deadline.stop.is_set)
+        kinds = {k for _, change in changes for k in np.flatnonzero(change).tolist()}
+        counted = costs_of_waiting(problem, self._tier) > 0
+        free = freed(problem, problem.start, {n for n, _ in changes}, kinds, kind, counted)
+        placement, _ = rearranged(
+            Index(run.evaluator),
+            self._tier,
+            problem.start,
+            free,
+            SolverLimits(max(0.1, seconds), workers=self._options.workers, seed=self._options.seed),
+            self._cpsat,
+            lambda: stop.is_set() or self._least < worth,
+            run.values[: self._tier],
+            lexicographic=False,
+        )
         if placement is not None:
             run.offer(placement, NAME)

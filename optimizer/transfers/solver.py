@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.models.arrays import Floats, Ints
+from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.stop import Stop
 from stowplan.optimizer.highs import limit_time, linear_program
 
@@ -60,6 +60,27 @@ class IntegerProgram:
     most: Floats
     rows: tuple[Row, ...]
 
+    def restricted(self, kept: Bools) -> IntegerProgram:
+        """Return the program of the variables ``[i]`` that are kept, in their order; the others are 0."""
+        number = np.cumsum(kept, dtype=np.int32) - 1
+        rows = []
+        for row in self.rows:
+            here = kept[row.column]
+            if here.any() or not row.low <= 0.0 <= row.high:
+                rows.append(replace(row, column=number[row.column[here]], amount=row.amount[here]))
+        return IntegerProgram(self.cost[kept], self.most[kept], tuple(rows))
+
+
+def loaded(program: IntegerProgram) -> highspy.Highs:
+    """Return the linear relaxation of a program as HiGHS has it."""
+    lp = linear_program()
+    variables = len(program.cost)
+    lp.addVars(variables, np.zeros(variables), program.most)
+    lp.changeColsCost(variables, np.arange(variables, dtype=np.int32), program.cost)
+    for row in program.rows:
+        lp.addRow(row.low, row.high, len(row.column), row.column, row.amount)
+    return lp
+
 
 def solve_beside(stop: Stop, tell: Callable[[float | Floats], object], program: IntegerProgram, until: float) -> bool:
     """Solve a program in a worker process, as `solve` does."""
@@ -67,7 +88,11 @@ def solve_beside(stop: Stop, tell: Callable[[float | Floats], object], program: 
 
 
 def solve(
-    program: IntegerProgram, until: float, over: Callable[[], bool], tell: Callable[[float | Floats], object]
+    program: IntegerProgram,
+    until: float,
+    over: Callable[[], bool],
+    tell: Callable[[float | Floats], object],
+    begin: Floats | None = None,
 ) -> bool:
     """Solve a program; return whether nothing better than what was told is left.
 
@@ -80,17 +105,17 @@ def solve(
     tell
         Called with lower bounds of the objective, infinite if the program has no solution; and with solutions, each
         better than those before.
+    begin
+        A solution to begin with.
     """
-    lp = linear_program()
+    lp = loaded(program)
     limit_time(lp, until - time.monotonic())
     lp.setOptionValue("mip_rel_gap", 0.0)
     variables = len(program.cost)
     every = np.arange(variables, dtype=np.int32)
-    lp.addVars(variables, np.zeros(variables), program.most)
-    lp.changeColsCost(variables, every, program.cost)
     lp.changeColsIntegrality(variables, every, np.full(variables, highspy.HighsVarType.kInteger))
-    for row in program.rows:
-        lp.addRow(row.low, row.high, len(row.column), row.column, row.amount)
+    if begin is not None:
+        lp.setSolution(variables, every, begin)
 
     told = -math.inf
 

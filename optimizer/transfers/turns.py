@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from stowplan.models.options import Options
 from stowplan.models.problem import Move, Open, Prefer, Unplaced
-from stowplan.optimizer.bounds.node_programs import node_programs
+from stowplan.optimizer.bounds.interior_point import RelaxedPrograms
+from stowplan.optimizer.bounds.lagrangian import LagrangianBound, LagrangianDual
+from stowplan.optimizer.bounds.node_programs import Programs, node_programs
+from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.run import Run
 from stowplan.optimizer.transfers.parameters import TransferParameters
 from stowplan.optimizer.transfers.program import TransferProgram
 from stowplan.optimizer.transfers.search import NAME, TransferSearch
+from stowplan.optimizer.transfers.selection import cheapest, on_all, promising, ranks
 
 
 class TransferTurns:
@@ -25,10 +29,16 @@ class TransferTurns:
     """
 
     def __init__(
-        self, run: Run, options: Options, parameters: TransferParameters, cpsat: CpSatParameters, processors: int
+        self,
+        run: Run,
+        options: Options,
+        parameters: TransferParameters,
+        bounds: BoundParameters,
+        cpsat: CpSatParameters,
+        processors: int,
     ) -> None:
         self._run, self._options, self._processors = run, options, processors
-        self._parameters, self._cpsat = parameters, cpsat
+        self._parameters, self._bounds, self._cpsat = parameters, bounds, cpsat
         self._taken: dict[int, tuple[int, ...]] = {}
 
     def take_first(self, tiers: int) -> None:
@@ -48,17 +58,61 @@ class TransferTurns:
         run, share = self._run, self._share(tier, late=late)
         if share is None or self._options.deterministic or run.over or not run.is_open(tier):
             return
-        if run.variables > self._parameters.largest or self._taken.get(tier) == run.values[:tier]:
+        too_large = run.variables > self._parameters.largest_whole
+        if self._taken.get(tier) == run.values[:tier] or (
+            too_large and not run.evaluator.problem.tiers[tier].counts_unscheduled
+        ):
             return
         self._taken[tier] = run.values[:tier]
         with run.stage(NAME, share, tier) as deadline:
-            program = self._program(tier, deadline)
-            if program is not None:
-                search = TransferSearch(run, program, tier, self._options, self._cpsat)
-                if program.variables <= self._parameters.largest_here:
-                    search.search_here(deadline)
-                else:
-                    search.search_beside(deadline, self._processors)
+            most, kinds = self._bounds.lagrangian_variables, self._bounds.lagrangian_kinds
+            programs = node_programs(run.evaluator, run.upper, tier, run.values[:tier], most, kinds)
+            if programs is not None and TransferProgram.suits(programs):
+                size = TransferProgram.size(programs)
+                if self._has_cores(tier, size):
+                    self._search_cores(programs, tier, deadline)
+                elif self._affords(size, deadline):
+                    self._search(programs, tier, deadline)
+
+    def _has_cores(self, tier: int, size: int) -> bool:
+        """Whether cores of a program are worth it: where pods wait, most nodes have no part in a good solution."""
+        counted = self._run.evaluator.problem.tiers[tier]
+        return size > self._parameters.cored and counted.counts_unscheduled and self._options.kernels
+
+    def _affords(self, size: int, deadline: Deadline) -> bool:
+        """Whether there is time and memory to solve a program as a whole."""
+        chosen = self._parameters
+        worth = size <= min(chosen.largest_whole, chosen.variables_per_second * deadline.remaining)
+        return worth and self._run.memory.admits(size * chosen.bytes_per_variable)
+
+    def _search(self, programs: Programs, tier: int, deadline: Deadline) -> None:
+        program = TransferProgram(programs)
+        search = TransferSearch(self._run, program, tier, self._options, self._parameters, self._cpsat)
+        if program.variables <= self._parameters.largest_here:
+            search.search_here(deadline)
+        else:
+            search.search_beside(deadline, self._processors)
+
+    def _search_cores(self, programs: Programs, tier: int, deadline: Deadline) -> None:
+        chosen = self._parameters
+        size = TransferProgram.size(programs)
+        memory = min(size, chosen.largest) * chosen.bytes_per_core_variable
+        if deadline.remaining < chosen.worth or not self._run.memory.admits(memory):
+            return
+        share = deadline.share(chosen.relaxing_share)
+        kinds = programs.tables.upper.shape[1]
+        some = promising(programs, int(chosen.relaxed_per_second * share.remaining / kinds**2))
+        part = programs if some.all() else programs.of_some(some)
+        dual = RelaxedPrograms(part, self._bounds).solve(chosen.close, share)
+        lagrangian = LagrangianDual(part, dual)
+        lagrangian.search(self._bounds.first_budget, deadline.share(chosen.relaxing_share), self._bounds.chunk)
+        if some.all():
+            self._run.raise_bound(tier, lagrangian.bound, LagrangianBound.name)
+        come, leave = (on_all(some, rank) for rank in ranks(part, dual, lagrangian.solutions))
+        program = TransferProgram(programs, cheapest(come, leave, chosen.largest))
+        search = TransferSearch(self._run, program, tier, self._options, chosen, self._cpsat)
+        whole = bool(some.all()) and size <= chosen.largest and self._affords(size, deadline)
+        search.search_cores(deadline, come, leave, whole=whole)
 
     def _share(self, tier: int, *, late: bool) -> float | None:
         """Return the share of the time that a tier has, or ``None`` if it has no turn."""
@@ -69,21 +123,11 @@ class TransferTurns:
         if problem.move_limit is None or not counted.counts(Open, Unplaced, Move, Prefer):
             return None
         if counted.counts_unscheduled:
-            return chosen.room_share if late or self._run.variables <= chosen.early_variables else None
+            if self._run.variables <= chosen.early_variables:
+                return chosen.room_share
+            return chosen.late_room_share if late else None
         if not counted.counts(Open):
             return chosen.moves_share
         # With many moves, solvers seldom come to an end; what closes nodes one by one finds more in the time.
         far = self._run.values[tier] - self._run.bounds[tier] > chosen.far * self._run.values[tier]
         return chosen.far_share if far else chosen.share
-
-    def _program(self, tier: int, deadline: Deadline) -> TransferProgram | None:
-        """Return the program of a tier, or ``None`` if there is none or it is too large."""
-        run, chosen = self._run, self._parameters
-        most = 2 * chosen.largest
-        programs = node_programs(run.evaluator, run.upper, tier, run.values[:tier], most, most)
-        if programs is None or not TransferProgram.suits(programs):
-            return None
-        program = TransferProgram(programs)
-        if program.variables > min(chosen.largest, chosen.variables_per_second * deadline.remaining):
-            return None
-        return program if run.memory.admits(program.variables * chosen.bytes_per_variable) else None

@@ -32,6 +32,7 @@ from stowplan.models.result import Status
 from stowplan.models.settings import Settings
 from stowplan.models.stop import Stop
 from stowplan.optimizer.bounds.node_programs import node_programs
+from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
@@ -103,6 +104,14 @@ def programs_of(problem: Problem, tier: int, reached: tuple[int, ...]) -> Transf
     return TransferProgram(programs) if programs is not None and TransferProgram.suits(programs) else None
 
 
+def turns_of(
+    run: Run, options: Options, parameters: TransferParameters | None = None, processors: int = 2
+) -> TransferTurns:
+    """Return the turns of transfers in a run."""
+    chosen = parameters or TransferParameters()
+    return TransferTurns(run, options, chosen, BoundParameters(), CpSatParameters(), processors)
+
+
 def told(program: TransferProgram, below: int | None) -> tuple[list[int], list[int]]:
     """Return the bounds of a solver that has the time it needs, and what its solutions are worth."""
     bounds, worths = [0], []
@@ -146,7 +155,7 @@ def test_no_placement_is_below_the_bound(problem: Problem) -> None:
 )
 def test_what_is_taken_is_legal_and_what_is_proven_holds(problem: Problem, here: int) -> None:
     run = Run.begun(Evaluator(problem), Options(time_limit=20.0), Stop())
-    turns = TransferTurns(run, Options(), TransferParameters(largest_here=here), CpSatParameters(), processors=2)
+    turns = turns_of(run, Options(), TransferParameters(largest_here=here))
     before = run.values
     for tier in range(len(before)):
         turns.take(tier)
@@ -189,7 +198,7 @@ def test_bounds_for_other_values_of_the_tiers_above_are_left_aside() -> None:
     problem = Problem(("a", "b", "c"), ("p", "q"), np.array([1, 1]), np.array([0, 0]), start, rules, tiers)
     for here, processors in ((1000, 1), (0, 1), (0, 2)):
         run = Run.begun(Evaluator(problem), Options(time_limit=60.0), Stop())
-        TransferTurns(run, Options(), TransferParameters(largest_here=here), CpSatParameters(), processors).take(2)
+        turns_of(run, Options(), TransferParameters(largest_here=here), processors).take(2)
         possible = [v[2] for v in legal_values(problem) if v[0] <= run.values[0] and v[1] <= run.values[1]]
         assert run.bounds[2] <= min(possible)
         assert run.values[:2] < run.evaluator.evaluate(start).values[:2]
@@ -211,7 +220,7 @@ def test_a_solver_that_does_not_listen_is_ended() -> None:
     stop, options = Stop(), Options(time_limit=120.0)
     run = Run.begun(Evaluator(problem), options, stop)
     before = set(psutil.Process().children(recursive=True))
-    turns = TransferTurns(run, options, TransferParameters(), CpSatParameters(), processors=2)
+    turns = turns_of(run, options)
     told_at: list[float] = []
     threading.Timer(8.0, lambda: (told_at.append(time.monotonic()), stop.set())).start()
     turns.take_first(len(run.values))
@@ -226,6 +235,6 @@ def test_a_stop_ends_it_and_what_is_deterministic_is_left_alone() -> None:
     stop.set()
     for options in (Options(time_limit=20.0, deterministic=True), Options(time_limit=20.0)):
         run = Run.begun(Evaluator(problem), options, stop)
-        TransferTurns(run, options, TransferParameters(), CpSatParameters(), processors=2).take_first(len(run.values))
+        turns_of(run, options).take_first(len(run.values))
         assert run.best is problem.start
     assert np.all(np.array(run.bounds) == 0)
