@@ -249,8 +249,6 @@ class _Portfolio:
             if closed:
                 self.constructive.take(tier + 1)  # with most nodes closed, others can be emptied that could not
                 self.closing.spare(tier)
-            if exactly:
-                self.transfers.take(tier, late=True)
             self.walk.make_room(tier, chosen.room_share)
             if exactly:
                 rooms += 1

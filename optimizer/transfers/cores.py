@@ -1,10 +1,9 @@
 """Cores: a program that is large is solved on some of its variables, more and more of them.
 
-The linear relaxation says which, by its reduced costs: in a good solution of whole numbers other variables are mostly
-0. That this finds good solutions long before the whole does is known from packing problems (E. Balas and E. Zemel, "An
-algorithm for large zero-one knapsack problems", 1980; E. Angelelli, R. Mansini and M. G. Speranza, "Kernel search: a
-general heuristic for the multi-dimensional knapsack problem", 2010). Duals from inside the optimal face, as an interior
-point method has them, leave few variables equal; those of a vertex leave most of them at 0.
+Which come first is said in `stowplan.optimizer.transfers.selection`. That good solutions are found so, long before the
+whole is solved, is known from packing problems (E. Balas and E. Zemel, "An algorithm for large zero-one knapsack
+problems", 1980; E. Angelelli, R. Mansini and M. G. Speranza, "Kernel search: a general heuristic for the
+multi-dimensional knapsack problem", 2010).
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def search_cores_beside(stop: Stop, tell: Callable[[Floats], object], search: Co
 
 
 def search_cores(search: CoreSearch, over: Callable[[], bool], tell: Callable[[Floats], object]) -> None:
-    """Search cores, each for most of the time that is left, until a larger one has nothing better.
+    """Search cores, each for most of the time that is left, until one has been all there is.
 
     Parameters
     ----------
@@ -68,13 +67,12 @@ def search_cores(search: CoreSearch, over: Callable[[], bool], tell: Callable[[F
     tell
         Called with solutions ``[i]``, each better than those before.
     """
-    best, size, solved = search.begin, float(search.first), False
+    best, size = search.begin, float(search.first)
     while not over() and (now := time.monotonic()) < search.until:
         core = best > 0
         core[search.order[: search.always + int(size)]] = True
-        before, before_solved = best, solved
-        best, solved = _searched(search, core, best, now + SHARE * (search.until - now), over, tell)
-        if core.all() or (solved and before_solved and best is before and best is not search.begin):
+        best = _searched(search, core, best, now + SHARE * (search.until - now), over, tell)
+        if core.all():
             return
         size *= search.growth
 
@@ -86,8 +84,8 @@ def _searched(
     until: float,
     over: Callable[[], bool],
     tell: Callable[[Floats], object],
-) -> tuple[Floats, bool]:
-    """Solve one core; return the best solution after it, and whether the core has none that is better."""
+) -> Floats:
+    """Solve one core; return the best solution after it."""
     program = search.program
     least = float(program.cost @ best)
 
@@ -102,5 +100,5 @@ def _searched(
             best[core] = whole
             tell(best)
 
-    solved = solve(program.restricted(core), until, over, hear, best[core])
-    return best, solved
+    solve(program.restricted(core), until, over, hear, best[core])
+    return best

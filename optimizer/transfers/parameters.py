@@ -11,24 +11,24 @@ class TransferParameters:
 
     Parameters
     ----------
-    share, room_share, late_room_share, moves_share
+    share, room_share, cored_room_share, moves_share
         Share of the time that is left: for a tier that counts nodes in use alone, one that counts unscheduled pods
-        alone, before walks and CP-SAT or after walks, and for others.
+        alone, where that is small and where it has cores, and for others.
     far, far_share
         The gap, as a share of the value, above which a tier that counts nodes in use has a smaller share of the time.
-    early_variables
-        (class, node) variables up to which unscheduled pods are searched before walks and CP-SAT, and not after walks.
     largest_here, largest_whole, largest
         Variables up to which a program is solved in this process; above which it is not solved as a whole; and of
         which, if there are more, those with the smallest reduced costs are all that there are for cores.
     cored
-        Variables above which cores are searched.
+        Variables above which cores are searched, and (class, node) variables above which there is more time for them.
     first_core, core_share, core_growth
         Variables of the first core at least, their share of all, and the factor by which the next one is larger.
     close
         Relative gap of the linear relaxation at which its duals are taken.
     relaxed_per_second
         Nodes times the square of kinds that the relaxation does in a second; of more, a part of the nodes is searched.
+    some_nodes
+        The most nodes of such a part: changes of a few nodes are all that few moves can make.
     relaxing_share
         Share of the time that the relaxation may take, and then the bound from its duals.
     patience, arranging
@@ -45,11 +45,10 @@ class TransferParameters:
 
     share: float = 0.5
     room_share: float = 0.15
-    late_room_share: float = 0.4
+    cored_room_share: float = 0.4
     moves_share: float = 0.6
     far: float = 0.06
     far_share: float = 0.15
-    early_variables: int = 4_000
     largest_here: int = 1_000
     largest_whole: int = 30_000
     largest: int = 120_000
@@ -59,6 +58,7 @@ class TransferParameters:
     core_growth: float = 2.0
     close: float = 5e-3
     relaxed_per_second: float = 3e7
+    some_nodes: int = 1_000
     relaxing_share: float = 0.3
     patience: float = 0.4
     arranging: float = 1.5

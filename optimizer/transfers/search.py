@@ -179,7 +179,7 @@ class TransferSearch:
                 run.raise_bound(tier, program.bound(word, below), NAME, self._given)
             elif found is None or program.worth(word) < program.worth(found):
                 found = word
-        if found is not None and program.worth(found) < run.values[tier]:
+        if found is not None and program.worth(found) < min(self._behind[1], run.values[tier]):
             changes = self._changes(found)
             run.offer(realize(run.evaluator, program.programs, changes), NAME, trusted=False)
             self._behind, self._heard = (changes, program.worth(found)), time.monotonic()

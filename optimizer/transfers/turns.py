@@ -47,15 +47,9 @@ class TransferTurns:
         if tier is not None:
             self.take(tier)
 
-    def take(self, tier: int, *, late: bool = False) -> None:
-        """Improve and bound a tier, if moves are limited or it counts moves alone.
-
-        Parameters
-        ----------
-        late
-            Whether all others that could let unscheduled pods in have had their turn.
-        """
-        run, share = self._run, self._share(tier, late=late)
+    def take(self, tier: int) -> None:
+        """Improve and bound a tier, if moves are limited or it counts moves alone."""
+        run, share = self._run, self._share(tier)
         if share is None or self._options.deterministic or run.over or not run.is_open(tier):
             return
         too_large = run.variables > self._parameters.largest_whole
@@ -100,8 +94,9 @@ class TransferTurns:
         if deadline.remaining < chosen.worth or not self._run.memory.admits(memory):
             return
         share = deadline.share(chosen.relaxing_share)
-        kinds = programs.tables.upper.shape[1]
-        some = promising(programs, int(chosen.relaxed_per_second * share.remaining / kinds**2))
+        nodes, kinds = programs.tables.upper.shape
+        number = int(chosen.relaxed_per_second * share.remaining / kinds**2)
+        some = promising(programs, number if number >= nodes else min(number, chosen.some_nodes))
         part = programs if some.all() else programs.of_some(some)
         dual = RelaxedPrograms(part, self._bounds).solve(chosen.close, share)
         lagrangian = LagrangianDual(part, dual)
@@ -114,7 +109,7 @@ class TransferTurns:
         whole = bool(some.all()) and size <= chosen.largest and self._affords(size, deadline)
         search.search_cores(deadline, come, leave, whole=whole)
 
-    def _share(self, tier: int, *, late: bool) -> float | None:
+    def _share(self, tier: int) -> float | None:
         """Return the share of the time that a tier has, or ``None`` if it has no turn."""
         problem, chosen = self._run.evaluator.problem, self._parameters
         counted = problem.tiers[tier]
@@ -123,9 +118,7 @@ class TransferTurns:
         if problem.move_limit is None or not counted.counts(Open, Unplaced, Move, Prefer):
             return None
         if counted.counts_unscheduled:
-            if self._run.variables <= chosen.early_variables:
-                return chosen.room_share
-            return chosen.late_room_share if late else None
+            return chosen.room_share if self._run.variables <= chosen.cored else chosen.cored_room_share
         if not counted.counts(Open):
             return chosen.moves_share
         # With many moves, solvers seldom come to an end; what closes nodes one by one finds more in the time.

@@ -108,7 +108,7 @@ def test_pods_are_let_in_where_the_whole_is_too_large() -> None:
     for transfers in (TransferParameters(cored=100), few):
         run = Run.begun(Evaluator(problem), Options(time_limit=60.0), Stop())
         before = run.values
-        turns_of(run, Options(), transfers).take(PENDING, late=True)
+        turns_of(run, Options(), transfers).take(PENDING)
         assert run.values < before
         assert run.evaluator.evaluate(run.best).legal
         assert run.bounds[PENDING] <= run.values[PENDING]
