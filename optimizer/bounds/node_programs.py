@@ -158,7 +158,10 @@ class Programs:
         return merged, program
 
     def of_some(self, chosen: Bools) -> Programs:
-        """Return the programs ``[m]`` that are chosen; pods on other nodes stay there. Which node has which is lost."""
+        """Return the programs ``[m]`` that are chosen, for relaxations alone; pods on other nodes stay there.
+
+        What other nodes use of side constraints is not counted, and which node has which program is lost.
+        """
         tables, staying = self.tables, self.times[~chosen] @ self.tables.start[~chosen]
         return replace(
             self,

@@ -18,9 +18,6 @@ from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.stop import Stop
 from stowplan.optimizer.transfers.solver import IntegerProgram, solve
 
-SHARE = 0.8
-"""Share of the time that is left for each core."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoreSearch:
@@ -38,6 +35,8 @@ class CoreSearch:
         ``[i]`` a solution to begin with.
     first, growth
         Variables of the first core beside those, and the factor by which the next one is larger.
+    time
+        Share of the time that is left for each core.
     until
         When to end, as `time.monotonic` counts.
     """
@@ -48,6 +47,7 @@ class CoreSearch:
     begin: Floats
     first: int
     growth: float
+    time: float
     until: float
 
 
@@ -71,7 +71,7 @@ def search_cores(search: CoreSearch, over: Callable[[], bool], tell: Callable[[F
     while not over() and (now := time.monotonic()) < search.until:
         core = best > 0
         core[search.order[: search.always + int(size)]] = True
-        best = _searched(search, core, best, now + SHARE * (search.until - now), over, tell)
+        best = _searched(search, core, best, now + search.time * (search.until - now), over, tell)
         if core.all():
             return
         size *= search.growth

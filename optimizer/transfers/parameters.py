@@ -20,15 +20,17 @@ class TransferParameters:
         Variables up to which a program is solved in this process; above which it is not solved as a whole; and of
         which, if there are more, those with the smallest reduced costs are all that there are for cores.
     cored
-        Variables above which cores are searched, and (class, node) variables above which there is more time for them.
+        (class, node) variables above which cores are searched where pods wait.
     first_core, core_share, core_growth
         Variables of the first core at least, their share of all, and the factor by which the next one is larger.
+    core_time
+        Share of the time that is left for each core.
     close
         Relative gap of the linear relaxation at which its duals are taken.
     relaxed_per_second
         Nodes times the square of kinds that the relaxation does in a second; of more, a part of the nodes is searched.
-    some_nodes
-        The most nodes of such a part: changes of a few nodes are all that few moves can make.
+    least_nodes, some_nodes
+        The least nodes of such a part that are worth it, and the most: few moves change few nodes.
     relaxing_share
         Share of the time that the relaxation may take, and then the bound from its duals.
     patience, arranging
@@ -56,8 +58,10 @@ class TransferParameters:
     first_core: int = 2_000
     core_share: float = 0.06
     core_growth: float = 2.0
+    core_time: float = 0.8
     close: float = 5e-3
     relaxed_per_second: float = 3e7
+    least_nodes: int = 60
     some_nodes: int = 1_000
     relaxing_share: float = 0.3
     patience: float = 0.4

@@ -55,6 +55,8 @@ class TransferProgram:
     ----------
     variables
         Number of columns.
+    complete
+        Whether all pods that may come or leave are in it, so that its bounds are bounds.
     start
         ``[n, k]`` the pods of each kind on each node at the start.
     whole
@@ -74,7 +76,7 @@ class TransferProgram:
 
     @staticmethod
     def size(programs: Programs) -> int:
-        """Return about how many variables a program has, without making it."""
+        """Return how many variables for pods that come or leave a program has, without making it."""
         tables = programs.tables
         pairs = (tables.upper > tables.start).sum(axis=1) + (tables.start > 0).sum(axis=1)
         return int(programs.times @ pairs)
@@ -89,6 +91,7 @@ class TransferProgram:
         if among is not None:
             come, leave = come & among[0][each], leave & among[1][each]
         self._come, self._leave = np.argwhere(come), np.argwhere(leave)
+        self.complete = len(self._come) + len(self._leave) == self.size(programs)
         self._used = np.flatnonzero((opening > 0) | limits.opening[each].any(axis=1))
         self._waiting = np.flatnonzero(programs.optional > 0)
         first = np.cumsum([0, len(self._come), len(self._leave), len(self._used), len(self._waiting)])

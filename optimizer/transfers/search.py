@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from functools import partial
+from functools import cached_property, partial
 from queue import SimpleQueue
 
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
+from stowplan.models.errors import InternalError
 from stowplan.models.options import Options
 from stowplan.models.problem import Placement
 from stowplan.models.result import bound_holds
@@ -106,7 +107,16 @@ class TransferSearch:
         before = patterns_of(program.programs, len(program.start), self._beginning)
         order, always = program.order(come, leave)
         first = max(chosen.first_core, chosen.core_share * program.variables)
-        core = CoreSearch(program.whole, order, always, program.columns(before), int(first), chosen.core_growth, until)
+        core = CoreSearch(
+            program=program.whole,
+            order=order,
+            always=always,
+            begin=program.columns(before),
+            first=int(first),
+            growth=chosen.core_growth,
+            time=chosen.core_time,
+            until=until,
+        )
         with Workers(2) as workers:
             hear = partial(self._hear, None)
             pending = [workers.submit_telling(hear, search_cores_beside, core)]
@@ -150,6 +160,10 @@ class TransferSearch:
         value = self._run.values[self._tier]
         better = self._program.below(value) if processors > 1 else None
         return [(None, self._program.whole), *([(value, better)] if better is not None else [])]
+
+    @cached_property
+    def _index(self) -> Index:
+        return Index(self._run.evaluator)
 
     @property
     def _matters(self) -> bool:
@@ -199,16 +213,20 @@ class TransferSearch:
         kinds = {k for _, change in changes for k in np.flatnonzero(change).tolist()}
         counted = costs_of_waiting(problem, self._tier) > 0
         free = freed(problem, problem.start, {n for n, _ in changes}, kinds, kind, counted)
-        placement, _ = rearranged(
-            Index(run.evaluator),
-            self._tier,
-            problem.start,
-            free,
-            SolverLimits(max(0.1, seconds), workers=self._options.workers, seed=self._options.seed),
-            self._cpsat,
-            lambda: stop.is_set() or self._least < worth,
-            run.values[: self._tier],
-            lexicographic=False,
-        )
+        try:
+            placement, _ = rearranged(
+                self._index,
+                self._tier,
+                problem.start,
+                free,
+                SolverLimits(max(0.1, seconds), workers=self._options.workers, seed=self._options.seed),
+                self._cpsat,
+                lambda: stop.is_set() or self._least < worth,
+                run.values[: self._tier],
+                lexicographic=False,
+            )
+        except InternalError as error:
+            run.note(f"a solution of the {NAME} was not arranged: {error}")
+            return
         if placement is not None:
             run.offer(placement, NAME)

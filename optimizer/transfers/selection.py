@@ -21,7 +21,8 @@ ROOMY = 1e9
 def promising(programs: Programs, number: int) -> Bools:
     """``[m]`` so many programs: one half could let most pods in after one eviction, the other half has most room.
 
-    Room is measured in unscheduled pods of mean size. Pods count as evicted that have room on some node as it is.
+    Room is measured in unscheduled pods of mean size; for the one half it is none where none of them may come, for the
+    other half it counts by the share of kinds that may. Pods count as evicted that have room on some node as it is.
     """
     tables = programs.tables
     if number >= len(tables.upper):
@@ -31,16 +32,18 @@ def promising(programs: Programs, number: int) -> Bools:
     asked = mean > 0
     room = np.maximum(0, tables.capacity - tables.base - tables.start @ tables.demand.T)[:, asked] / mean[asked]
     demand = tables.demand[asked].T / mean[asked]
-    free = room.min(axis=1, initial=ROOMY)
+    open_to = ((tables.upper > tables.start) & (counted > 0)).any(axis=1)
+    free = np.where(open_to, room.min(axis=1, initial=ROOMY), 0.0)
     after = free.copy()
     for k in range(len(demand)):
-        if (room >= demand[k]).all(axis=1).any():
-            held = tables.start[:, k] > 0
+        if ((room >= demand[k]).all(axis=1) & (tables.upper[:, k] > tables.start[:, k])).any():
+            held = open_to & (tables.start[:, k] > 0)
             after[held] = np.maximum(after[held], (room[held] + demand[k]).min(axis=1, initial=ROOMY))
     chosen = np.zeros(len(free), dtype=np.bool_)
     chosen[np.argsort(free - after, kind="stable")[: number // 2]] = True
     others = np.flatnonzero(~chosen)
-    chosen[others[np.argsort(-free[others], kind="stable")[: number - number // 2]]] = True
+    receives = room.min(axis=1, initial=ROOMY) * (tables.upper > tables.start).mean(axis=1)
+    chosen[others[np.argsort(-receives[others], kind="stable")[: number - number // 2]]] = True
     return chosen
 
 
@@ -61,10 +64,14 @@ def ranks(programs: Programs, dual: Dual, solutions: Ints) -> tuple[Floats, Floa
         or there is none to leave.
     """
     tables, limits = programs.tables, programs.limits
-    here = tables.linear + dual.load_duals @ tables.demand - dual.multipliers
-    move = tables.move + dual.side_duals @ limits.move
-    change = solutions - tables.start
-    gain = (change * (tables.linear - dual.multipliers) - np.minimum(0, change) * move).sum(axis=1)
+    multipliers, load_duals = np.nan_to_num(dual.multipliers), np.nan_to_num(dual.load_duals)
+    here = tables.linear + load_duals @ tables.demand - multipliers
+    move = tables.move + np.nan_to_num(dual.side_duals) @ limits.move
+    load = tables.base + solutions @ tables.demand.T
+    highest = np.maximum(tables.capacity, tables.base + tables.start @ tables.demand.T)
+    fits: Bools = np.all(load <= highest, axis=1)
+    change = np.where(fits[:, None], solutions - tables.start, 0)  # a node that was not searched may be overfull
+    gain = (change * (tables.linear - multipliers) - np.minimum(0, change) * move).sum(axis=1)
     first = np.empty(len(gain))
     first[np.argsort(gain, kind="stable")] = np.arange(len(gain)) - len(gain)
     come, leave = np.abs(here), np.abs(move - here)
@@ -79,10 +86,12 @@ def on_all(chosen: Bools, part: Floats) -> Floats:
     return whole
 
 
-def cheapest(come: Floats, leave: Floats, number: int) -> tuple[Bools, Bools]:
-    """``[m, k]`` about so many of the pairs that come first, by their ranks."""
+def cheapest(programs: Programs, come: Floats, leave: Floats, number: int) -> tuple[Bools, Bools]:
+    """``[m, k]`` which pods come first, by their ranks, so that there are at most so many variables on all nodes."""
     every = np.concatenate([come.ravel(), leave.ravel()])
-    if np.isfinite(every).sum() <= number:
-        return come < np.inf, leave < np.inf
-    limit = np.partition(every, number)[number]
-    return come <= limit, leave <= limit
+    weight = np.tile(np.repeat(programs.times, come.shape[1]), 2)
+    order = np.argsort(every, kind="stable")[: int(np.isfinite(every).sum())]
+    chosen = np.zeros(len(every), dtype=np.bool_)
+    chosen[order[np.cumsum(weight[order]) <= number]] = True
+    first, second = chosen.reshape(2, *come.shape)
+    return first, second

@@ -62,16 +62,15 @@ class TransferTurns:
             most, kinds = self._bounds.lagrangian_variables, self._bounds.lagrangian_kinds
             programs = node_programs(run.evaluator, run.upper, tier, run.values[:tier], most, kinds)
             if programs is not None and TransferProgram.suits(programs):
-                size = TransferProgram.size(programs)
-                if self._has_cores(tier, size):
+                if self._has_cores(tier):
                     self._search_cores(programs, tier, deadline)
-                elif self._affords(size, deadline):
+                elif self._affords(TransferProgram.size(programs), deadline):
                     self._search(programs, tier, deadline)
 
-    def _has_cores(self, tier: int, size: int) -> bool:
+    def _has_cores(self, tier: int) -> bool:
         """Whether cores of a program are worth it: where pods wait, most nodes have no part in a good solution."""
         counted = self._run.evaluator.problem.tiers[tier]
-        return size > self._parameters.cored and counted.counts_unscheduled and self._options.kernels
+        return counted.counts_unscheduled and self._run.variables > self._parameters.cored and self._options.kernels
 
     def _affords(self, size: int, deadline: Deadline) -> bool:
         """Whether there is time and memory to solve a program as a whole."""
@@ -88,14 +87,12 @@ class TransferTurns:
             search.search_beside(deadline, self._processors)
 
     def _search_cores(self, programs: Programs, tier: int, deadline: Deadline) -> None:
-        chosen = self._parameters
-        size = TransferProgram.size(programs)
-        memory = min(size, chosen.largest) * chosen.bytes_per_core_variable
-        if deadline.remaining < chosen.worth or not self._run.memory.admits(memory):
-            return
+        """Choose nodes and variables by the linear relaxation, and search cores of them; bound all nodes on the way."""
+        chosen, (nodes, kinds) = self._parameters, programs.tables.upper.shape
         share = deadline.share(chosen.relaxing_share)
-        nodes, kinds = programs.tables.upper.shape
         number = int(chosen.relaxed_per_second * share.remaining / kinds**2)
+        if deadline.remaining < chosen.worth or number < min(nodes, chosen.least_nodes):
+            return
         some = promising(programs, number if number >= nodes else min(number, chosen.some_nodes))
         part = programs if some.all() else programs.of_some(some)
         dual = RelaxedPrograms(part, self._bounds).solve(chosen.close, share)
@@ -103,11 +100,14 @@ class TransferTurns:
         lagrangian.search(self._bounds.first_budget, deadline.share(chosen.relaxing_share), self._bounds.chunk)
         if some.all():
             self._run.raise_bound(tier, lagrangian.bound, LagrangianBound.name)
+        if deadline.remaining < chosen.worth or deadline.over or not self._run.is_open(tier):
+            return
         come, leave = (on_all(some, rank) for rank in ranks(part, dual, lagrangian.solutions))
-        program = TransferProgram(programs, cheapest(come, leave, chosen.largest))
-        search = TransferSearch(self._run, program, tier, self._options, chosen, self._cpsat)
-        whole = bool(some.all()) and size <= chosen.largest and self._affords(size, deadline)
-        search.search_cores(deadline, come, leave, whole=whole)
+        program = TransferProgram(programs, cheapest(programs, come, leave, chosen.largest))
+        if self._run.memory.admits(program.variables * chosen.bytes_per_core_variable):
+            search = TransferSearch(self._run, program, tier, self._options, chosen, self._cpsat)
+            whole = program.complete and self._processors > 1 and self._affords(program.variables, deadline)
+            search.search_cores(deadline, come, leave, whole=whole)
 
     def _share(self, tier: int) -> float | None:
         """Return the share of the time that a tier has, or ``None`` if it has no turn."""
@@ -118,7 +118,7 @@ class TransferTurns:
         if problem.move_limit is None or not counted.counts(Open, Unplaced, Move, Prefer):
             return None
         if counted.counts_unscheduled:
-            return chosen.room_share if self._run.variables <= chosen.cored else chosen.cored_room_share
+            return chosen.cored_room_share if self._has_cores(tier) else chosen.room_share
         if not counted.counts(Open):
             return chosen.moves_share
         # With many moves, solvers seldom come to an end; what closes nodes one by one finds more in the time.

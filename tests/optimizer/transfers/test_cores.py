@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import numpy as np
@@ -23,6 +24,7 @@ from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.node_changes.generation import patterns_of
 from stowplan.optimizer.node_changes.sub_problem import freed, rearranged
+from stowplan.optimizer.processes import GRACE
 from stowplan.optimizer.run import Run
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.transfers.cores import CoreSearch, search_cores
@@ -50,7 +52,7 @@ def searched(program: TransferProgram, begin: Floats, come: Floats, leave: Float
     order, always = program.order(come, leave)
     assert sorted(order.tolist()) == list(range(program.variables))
     worths: list[int] = []
-    search = CoreSearch(program.whole, order, always, begin, 1, 2.0, time.monotonic() + 60.0)
+    search = CoreSearch(program.whole, order, always, begin, 1, 2.0, 0.8, time.monotonic() + 60.0)
     search_cores(search, lambda: False, lambda solution: worths.append(program.worth(solution)))
     return worths
 
@@ -77,33 +79,76 @@ def test_cores_have_solutions_of_the_whole(problem: Problem) -> None:
             lagrangian.search(1000, Deadline(10.0))
             assert not some.all() or lagrangian.bound <= least
             come, leave = (on_all(some, rank) for rank in ranks(part, dual, lagrangian.solutions))
-            program = TransferProgram(programs, cheapest(come, leave, 10_000))
+            program = TransferProgram(programs, cheapest(programs, come, leave, 10_000))
             worths = searched(program, program.columns(before), come, leave)
             assert worths == sorted(worths, reverse=True)
             assert all(optimum <= worth <= start[tier] for worth in worths)
             count("better", bool(worths))
             count("with fewer nodes", not some.all())
             if some.all():
+                assert program.complete
                 assert program.variables == whole.variables
                 count("as good as all", min([*worths, start[tier]]) == optimum)
 
 
-def test_the_cheapest_variables_are_about_as_many_as_asked() -> None:
+def test_the_cheapest_variables_are_as_many_as_asked() -> None:
+    problem = make_problem(synthetic_snapshot(8, 60, 1), Settings(objective="pack", max_moves=2)).problem
+    programs = programs_of(problem, 1, (0,))
+    assert programs is not None
     random = np.random.default_rng(1)
-    come, leave = random.random((20, 30)), np.where(random.random((20, 30)) < 0.2, random.random((20, 30)), np.inf)
-    finite = int(np.isfinite(come).sum() + np.isfinite(leave).sum())
-    for number in (1, 50, finite, 10_000):
-        a, b = cheapest(come, leave, number)
-        assert not (b & np.isinf(leave)).any()
-        assert min(number, finite) <= a.sum() + b.sum() <= number + 1
+    come, leave = (random.integers(0, 3, programs.tables.upper.shape) * 1.0 for _ in range(2))
+    come[programs.tables.upper <= programs.tables.start] = np.inf
+    leave[programs.tables.start == 0] = np.inf
+    for number in (0, 1, 50, 10_000):
+        a, b = cheapest(programs, come, leave, number)
+        program = TransferProgram(programs, (a, b))
+        counted = int(programs.times @ (a.sum(axis=1) + b.sum(axis=1)))
+        assert counted <= number
+        assert program.complete == (number == 10_000)
         outside = np.concatenate([come[~a], leave[~b]])
         assert max(come[a].max(initial=-1.0), leave[b].max(initial=-1.0)) <= outside.min(initial=np.inf)
+        if not program.complete:
+            assert counted > number - int(programs.times.max())
+
+
+@cases(
+    12,
+    at_least={"better": 3, "bounded": 3, "a part": 3},
+    problem=drawn(random_counting),
+    rate=drawn(lambda choices: choices.one((3e7, 1.0))),
+)
+def test_what_cores_find_is_legal_and_what_they_bound_holds(problem: Problem, rate: float) -> None:
+    few = TransferParameters(cored=-1, least_nodes=1, relaxed_per_second=rate)
+    run = Run.begun(Evaluator(problem), Options(time_limit=20.0), Stop())
+    turns, before, possible = turns_of(run, Options(), few), run.values, legal_values(problem)
+    for tier in range(len(before)):
+        turns.take(tier)
+    assert not run.notes
+    assert run.values >= min(possible)
+    for tier, bound in enumerate(run.bounds):
+        others = [v[tier] for v in possible if all(a <= b for a, b in zip(v[:tier], run.values[:tier], strict=True))]
+        assert bound <= min(others)
+        count("bounded", bound > 0)
+    count("better", run.values < before)
+    count("a part", rate < 2)
+
+
+def test_a_stop_ends_a_search_of_cores() -> None:
+    snapshot = synthetic_snapshot(150, 1500, 4, fill=1.0)
+    problem = make_problem(snapshot, Settings(objective="balance", max_moves=20)).problem
+    for seconds in (0.0, 0.3, 2.5):
+        stop = Stop()
+        run = Run.begun(Evaluator(problem), Options(time_limit=60.0), stop)
+        told_at: list[float] = []
+        threading.Timer(seconds, lambda told=told_at, one=stop: (told.append(time.monotonic()), one.set())).start()
+        turns_of(run, Options(time_limit=60.0), TransferParameters(cored=100)).take(PENDING)
+        assert time.monotonic() < told_at[0] + GRACE + 2.0
 
 
 def test_pods_are_let_in_where_the_whole_is_too_large() -> None:
     snapshot = synthetic_snapshot(60, 600, 4, fill=1.0)
     problem = make_problem(snapshot, Settings(objective="balance", max_moves=5)).problem
-    few = TransferParameters(cored=100, relaxed_per_second=1e4, largest=2_000)
+    few = TransferParameters(cored=100, least_nodes=1, relaxed_per_second=1e4, largest=2_000)
     values = []
     for transfers in (TransferParameters(cored=100), few):
         run = Run.begun(Evaluator(problem), Options(time_limit=60.0), Stop())
@@ -111,7 +156,6 @@ def test_pods_are_let_in_where_the_whole_is_too_large() -> None:
         turns_of(run, Options(), transfers).take(PENDING)
         assert run.values < before
         assert run.evaluator.evaluate(run.best).legal
-        assert run.bounds[PENDING] <= run.values[PENDING]
         assert not run.notes
         values.append(run.values[PENDING])
     assert values[0] <= values[1]
