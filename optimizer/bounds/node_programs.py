@@ -150,7 +150,7 @@ class Programs:
         chosen, _, program = _distinct(free, limits.opening, np.zeros(len(move), dtype=np.bool_))
         merged = replace(
             self,
-            tables=free._replace(**{part: np.ascontiguousarray(getattr(free, part)[chosen]) for part in _BY_NODE}),
+            tables=_on_nodes(free, chosen),
             times=np.bincount(program, self.times, minlength=len(chosen)).astype(np.int64),
             limits=limits._replace(move=use, opening=limits.opening[chosen]),
             program=program[self.program],
@@ -162,10 +162,10 @@ class Programs:
 
         What other nodes use of side constraints is not counted, and which node has which program is lost.
         """
-        tables, staying = self.tables, self.times[~chosen] @ self.tables.start[~chosen]
+        staying = self.times[~chosen] @ self.tables.start[~chosen]
         return replace(
             self,
-            tables=tables._replace(**{part: np.ascontiguousarray(getattr(tables, part)[chosen]) for part in _BY_NODE}),
+            tables=_on_nodes(self.tables, chosen),
             times=self.times[chosen],
             size=self.size - staying,
             limits=self.limits._replace(opening=self.limits.opening[chosen]),
@@ -239,7 +239,7 @@ def node_programs(
         return None
     limits = _limits(charges, representative, len(problem.nodes))
     chosen, times, program = _distinct(tables, limits.opening, (move > 0) | (limits.move > 0).any(axis=0))
-    scaled = tables._replace(**{part: np.ascontiguousarray(getattr(tables, part)[chosen]) for part in _BY_NODE})
+    scaled = _on_nodes(tables, chosen)
     scaled = scaled._replace(**{part: getattr(scaled, part) * scale for part in _COSTS})
     limits = limits._replace(opening=limits.opening[chosen])
     return Programs(scaled, times, size, optional, unplaced * scale, constant * scale, scale, limits, kind, program)
@@ -247,6 +247,11 @@ def node_programs(
 
 _COSTS = ("linear", "move", "opening", "slope", "value")
 _BY_NODE = ("curve", "base", "floor", "capacity", "upper", "start", "linear", "opening")
+
+
+def _on_nodes(tables: Tables, chosen: Ints | Bools) -> Tables:
+    """Return the tables of some nodes."""
+    return tables._replace(**{part: np.ascontiguousarray(getattr(tables, part)[chosen]) for part in _BY_NODE})
 
 
 def separable_terms(tier: Tier) -> list[tuple[int, Term]]:

@@ -120,12 +120,11 @@ def solve_task(task: Task, stopped: Callable[[], bool] = lambda: False) -> TaskR
         status = run_stoppable(solver, model, stopped)
     if status == cp_model.MODEL_INVALID:
         raise InternalError(f"CP-SAT refuses the model: {model.validate()}")
-    if status == cp_model.INFEASIBLE and task.feasible:
-        raise InternalError("CP-SAT calls a model infeasible that holds a legal placement")
-    work = solver.deterministic_time
     if status == cp_model.INFEASIBLE:
-        return TaskResult(None, None, False, work)
-    bound = lower_bound(task.model, solver, status)
+        if task.feasible:
+            raise InternalError("CP-SAT calls a model infeasible that holds a legal placement")
+        return TaskResult(None, None, False, solver.deterministic_time)
+    bound, work = lower_bound(task.model, solver, status), solver.deterministic_time
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return TaskResult(None, bound, False, work)
     values = np.asarray(solver.response_proto.solution, dtype=np.int64)

@@ -71,17 +71,6 @@ class IntegerProgram:
         return IntegerProgram(self.cost[kept], self.most[kept], tuple(rows))
 
 
-def loaded(program: IntegerProgram) -> highspy.Highs:
-    """Return the linear relaxation of a program as HiGHS has it."""
-    lp = linear_program()
-    variables = len(program.cost)
-    lp.addVars(variables, np.zeros(variables), program.most)
-    lp.changeColsCost(variables, np.arange(variables, dtype=np.int32), program.cost)
-    for row in program.rows:
-        lp.addRow(row.low, row.high, len(row.column), row.column, row.amount)
-    return lp
-
-
 def solve_beside(stop: Stop, tell: Callable[[float | Floats], object], program: IntegerProgram, until: float) -> bool:
     """Solve a program in a worker process, as `solve` does."""
     return solve(program, until, stop.is_set, tell)
@@ -108,12 +97,16 @@ def solve(
     begin
         A solution to begin with.
     """
-    lp = loaded(program)
+    lp = linear_program()
     limit_time(lp, until - time.monotonic())
     lp.setOptionValue("mip_rel_gap", 0.0)
     variables = len(program.cost)
     every = np.arange(variables, dtype=np.int32)
+    lp.addVars(variables, np.zeros(variables), program.most)
+    lp.changeColsCost(variables, every, program.cost)
     lp.changeColsIntegrality(variables, every, np.full(variables, highspy.HighsVarType.kInteger))
+    for row in program.rows:
+        lp.addRow(row.low, row.high, len(row.column), row.column, row.amount)
     if begin is not None:
         lp.setSolution(variables, every, begin)
 

@@ -52,10 +52,7 @@ class TransferTurns:
         run, share = self._run, self._share(tier)
         if share is None or self._options.deterministic or run.over or not run.is_open(tier):
             return
-        too_large = run.variables > self._parameters.largest_whole
-        if self._taken.get(tier) == run.values[:tier] or (
-            too_large and not run.evaluator.problem.tiers[tier].counts_unscheduled
-        ):
+        if self._taken.get(tier) == run.values[:tier]:
             return
         self._taken[tier] = run.values[:tier]
         with run.stage(NAME, share, tier) as deadline:
@@ -113,6 +110,8 @@ class TransferTurns:
         """Return the share of the time that a tier has, or ``None`` if it has no turn."""
         problem, chosen = self._run.evaluator.problem, self._parameters
         counted = problem.tiers[tier]
+        if self._run.variables > chosen.largest_whole and not counted.counts_unscheduled:
+            return None
         if counted.counts(Move):
             return chosen.moves_share
         if problem.move_limit is None or not counted.counts(Open, Unplaced, Move, Prefer):

@@ -15,12 +15,10 @@ from stowplan.models.settings import Settings
 from stowplan.models.stop import Stop
 from stowplan.optimizer.bounds.interior_point import RelaxedPrograms
 from stowplan.optimizer.bounds.lagrangian import LagrangianDual
-from stowplan.optimizer.bounds.node_programs import Programs, node_programs
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.cpsat.task import SolverLimits
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.node_changes.generation import patterns_of
 from stowplan.optimizer.node_changes.sub_problem import freed, rearranged
@@ -32,19 +30,13 @@ from stowplan.optimizer.transfers.parameters import TransferParameters
 from stowplan.optimizer.transfers.program import TransferProgram
 from stowplan.optimizer.transfers.selection import cheapest, on_all, promising, ranks
 from stowplan.settings.problem import make_problem
-from tests.optimizer.transfers.test_transfers import random_counting, told, turns_of
+from tests.optimizer.transfers.test_transfers import linear_programs_of, random_counting, told, turns_of
 from tests.support.brute_force import legal_values
 from tests.support.cases import cases, count
 from tests.support.choices import drawn
 
 PENDING = 2
 """A tier that counts unscheduled pods, after another one."""
-
-
-def programs_of(problem: Problem, tier: int, reached: tuple[int, ...]) -> Programs | None:
-    """Return the programs of a tier, if they are linear."""
-    programs = node_programs(Evaluator(problem), upper_bounds(problem), tier, reached, 1 << 20, 1 << 20)
-    return programs if programs is not None and TransferProgram.suits(programs) else None
 
 
 def searched(program: TransferProgram, begin: Floats, come: Floats, leave: Floats) -> list[int]:
@@ -62,7 +54,7 @@ def test_cores_have_solutions_of_the_whole(problem: Problem) -> None:
     start = Evaluator(problem).evaluate(problem.start).values
     legal = legal_values(problem)
     for tier in range(len(start)):
-        programs = programs_of(problem, tier, start[:tier])
+        programs = linear_programs_of(problem, tier, start[:tier])
         if programs is None:
             continue
         whole = TransferProgram(programs)
@@ -93,7 +85,7 @@ def test_cores_have_solutions_of_the_whole(problem: Problem) -> None:
 
 def test_the_cheapest_variables_are_as_many_as_asked() -> None:
     problem = make_problem(synthetic_snapshot(8, 60, 1), Settings(objective="pack", max_moves=2)).problem
-    programs = programs_of(problem, 1, (0,))
+    programs = linear_programs_of(problem, 1, (0,))
     assert programs is not None
     random = np.random.default_rng(1)
     come, leave = (random.integers(0, 3, programs.tables.upper.shape) * 1.0 for _ in range(2))

@@ -31,7 +31,7 @@ from stowplan.models.problem import (
 from stowplan.models.result import Status
 from stowplan.models.settings import Settings
 from stowplan.models.stop import Stop
-from stowplan.optimizer.bounds.node_programs import node_programs
+from stowplan.optimizer.bounds.node_programs import Programs, node_programs
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.domains import upper_bounds
@@ -98,10 +98,16 @@ def random_counting(choices: Choices) -> Problem:
     return replace(problem, rules=tuple(fine))
 
 
+def linear_programs_of(problem: Problem, tier: int, reached: tuple[int, ...]) -> Programs | None:
+    """Return the programs of the nodes for a tier, if they are linear."""
+    programs = node_programs(Evaluator(problem), upper_bounds(problem), tier, reached, 1 << 20, 1 << 20)
+    return programs if programs is not None and TransferProgram.suits(programs) else None
+
+
 def programs_of(problem: Problem, tier: int, reached: tuple[int, ...]) -> TransferProgram | None:
     """Return the program of a tier, if it has one."""
-    programs = node_programs(Evaluator(problem), upper_bounds(problem), tier, reached, 1 << 20, 1 << 20)
-    return TransferProgram(programs) if programs is not None and TransferProgram.suits(programs) else None
+    programs = linear_programs_of(problem, tier, reached)
+    return None if programs is None else TransferProgram(programs)
 
 
 def turns_of(
