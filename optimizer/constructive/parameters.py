@@ -15,6 +15,8 @@ class ConstructiveParameters:
         Share of the time left of a turn.
     seconds, of_node
         The most seconds of a turn where nothing limits moves: at all, or for each node where that is longer.
+    waiting_seconds, waiting_of_node
+        The same where moves are limited and pods wait.
     spreading_share, spreading_of_node
         Share and seconds for each node of the first turn where a tier counts only pods in domains.
     steps
@@ -65,6 +67,8 @@ class ConstructiveParameters:
     share: float = 0.15
     seconds: float = 2.5
     of_node: float = 6e-4
+    waiting_seconds: float = 0.5
+    waiting_of_node: float = 1e-3
     spreading_share: float = 0.6
     spreading_of_node: float = 4e-3
     steps: int = 400

@@ -44,7 +44,11 @@ class ConstructiveTurns:
     def _share(self, tiers: int) -> float:
         run, chosen, problem = self._run, self._parameters, self._run.evaluator.problem
         if problem.move_limit is not None:
-            return chosen.share
+            if not any(run.is_open(tier) and problem.tiers[tier].counts_unscheduled for tier in range(tiers)):
+                return chosen.share
+            # Few moves that let pods in are found by engines that look further.
+            most = max(chosen.waiting_seconds, chosen.waiting_of_node * len(problem.nodes))
+            return min(chosen.share, run.share_of(most))
         share, of_node = self._first_turn(tiers) if self._done is None else (chosen.share, chosen.of_node)
         most = max(chosen.seconds, of_node * len(problem.nodes))
         return min(share, run.share_of(most))

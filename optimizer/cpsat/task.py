@@ -35,6 +35,8 @@ class SolverLimits:
         Relative gap between objective and bound at which the solver ends.
     symmetry_variables
         Variables above which symmetry detection is off.
+    linear
+        Whether the linear relaxation has all constraints, also those that are costly to state there.
     """
 
     seconds: float | None = None
@@ -43,6 +45,7 @@ class SolverLimits:
     seed: int = 0
     gap: float = 0.0
     symmetry_variables: int = CpSatParameters().symmetry_variables
+    linear: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,6 +106,8 @@ def solve_task(task: Task, stopped: Callable[[], bool] = lambda: False) -> TaskR
     parameters.relative_gap_limit = limits.gap
     parameters.absolute_gap_limit = 0.99
     parameters.num_workers = limits.workers
+    if limits.linear:
+        parameters.linearization_level = 2
     if len(task.model.hints) > limits.symmetry_variables:
         parameters.symmetry_level = 0
     if limits.seconds is not None:

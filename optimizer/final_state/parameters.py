@@ -40,9 +40,10 @@ class FinalStateParameters:
 
     Parameters
     ----------
-    surrogate_share, long_surrogate_share, small_surrogate_share
+    surrogate_share, long_surrogate_share, limited_surrogate_share, small_surrogate_share
         Share of the time for the engines that search on the surrogate terms; the long one where a tier above is open,
-        and the most where branch and bound has a process of its own from the beginning.
+        the limited one where pods wait besides, and moves are limited; and the most where branch and bound has a
+        process of its own from the beginning.
     bound_share
         Share of what is left then for the bound.
     beside_seconds, beside_margin
@@ -60,9 +61,9 @@ class FinalStateParameters:
         twice the time it asks what classes cost that rest. The search that asks plugins begins no faster.
     enumerated, enumeration_share
         Placements up to which all are listed, and the share of the time for that.
-    descent_share, short_descent_share
+    descent_share, short_descent_share, waiting_share
         Share of what is left before the bound for the descent from today's placement; the short one where a tier above
-        is open.
+        is open; and the part of that for placing pods where moves are limited, which the surrogates do with more time.
     compared, most_compared
         Descent: moves of which the best is made, in deterministic mode, and at most where time allows.
     in_vain, rounds_ahead
@@ -135,6 +136,7 @@ class FinalStateParameters:
 
     surrogate_share: float = 0.35
     long_surrogate_share: float = 0.6
+    limited_surrogate_share: float = 0.75
     small_surrogate_share: float = 0.15
     bound_share: float = 0.35
     beside_seconds: float = 5.0
@@ -151,6 +153,7 @@ class FinalStateParameters:
     enumeration_share: float = 0.5
     descent_share: float = 0.2
     short_descent_share: float = 0.1
+    waiting_share: float = 0.3
     compared: int = 12
     most_compared: int = 80
     in_vain: int = 60

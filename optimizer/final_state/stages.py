@@ -97,9 +97,8 @@ class FinalStateStages:
         if self._enumerate():
             return
         chosen = self._parameters
-        above = any(run.is_open(earlier) for earlier in range(tier))
-        if run.is_open(tier):
-            self._descend(chosen.short_descent_share if above else chosen.descent_share)
+        above = self._open_above()
+        descended = self._descend(chosen.short_descent_share if above else chosen.descent_share)
         early = None if above or not run.is_open(tier) else self._begin_beside(small=True)
         if early is not None:
             share = min(chosen.surrogate_share, chosen.small_surrogate_share)
@@ -108,9 +107,13 @@ class FinalStateStages:
                 self._finish_beside(early)
             return
         share = chosen.long_surrogate_share if above else chosen.surrogate_share
+        if not descended:
+            share = chosen.limited_surrogate_share
         self._steer(steer, candidates, share, min(share, chosen.surrogate_share))
         if run.stop.is_set() or not run.is_open(tier):
             return
+        if not descended and not self._open_above():
+            self._descend(chosen.short_descent_share)
         # Surrogates have all processors; what follows is the search of one.
         beside = self._begin_beside()
         if beside is None:
@@ -179,15 +182,33 @@ class FinalStateStages:
             run.raise_bound(t, value, ENUMERATION)
         return True
 
-    def _descend(self, share: float) -> None:
-        """Descend from the best placement so far: by the surrogates alone, then by what moves gain exactly."""
+    def _open_above(self) -> bool:
+        return any(self._run.is_open(earlier) for earlier in range(self._tier))
+
+    @property
+    def _waits(self) -> bool:
+        """Whether moves are limited, and pods wait that may need them."""
         run, problem = self._run, self._run.evaluator.problem
+        waits = any(run.is_open(t) and problem.tiers[t].counts_unscheduled for t in range(self._tier))
+        return waits and problem.move_limit is not None
+
+    def _descend(self, share: float) -> bool:
+        """Descend from the best placement so far: by the surrogates alone, then by what moves gain exactly.
+
+        Few moves are left to pods that wait, until it is known how many these take; return whether none had to be left.
+        """
+        run, problem = self._run, self._run.evaluator.problem
+        if not run.is_open(self._tier):
+            return True
         with run.stage(DESCENT, share, self._tier) as deadline:
 
             def offered(placement: Placement) -> None:
                 run.offer(placement, DESCENT)
 
-            warm_start(self._steered, run.best, deadline, offered, tiers=self._tier)
+            warm = deadline.share(self._parameters.waiting_share) if self._waits else deadline
+            warm_start(self._steered, run.best, warm, offered, tiers=self._tier)
+            if self._waits:
+                return False
             first = run.best
             state = State(self._steered, first)
             if not deadline.over and Descent(state, self._tier).run(deadline):
@@ -195,6 +216,7 @@ class FinalStateStages:
             if not deadline.over:
                 position, steered = Position(self._steered, problem, self._tier, first), State(self._steered, first)
                 FinalStateDescent(position, steered, self._tier, offered, self._parameters).run(deadline)
+        return True
 
     def _question(self) -> Question:
         run, tier = self._run, self._tier

@@ -33,8 +33,9 @@ class TransferParameters:
         The least nodes of such a part that are worth it, and the most: few moves change few nodes.
     relaxing_share
         Share of the time that the relaxation may take, and then the bound from its duals.
-    patience, arranging
-        Seconds without a better solution after which CP-SAT chooses pods for the last one, and those that it has.
+    patience, arranging, beyond
+        Seconds without a better solution after which CP-SAT chooses pods for the last one, those that it has, and the
+        share of what the solve has left that it may take for that when the turn is over.
     solving
         Part of the time for solvers of cores; the rest is for placing what they found last.
     worth
@@ -66,6 +67,7 @@ class TransferParameters:
     relaxing_share: float = 0.3
     patience: float = 0.4
     arranging: float = 1.5
+    beyond: float = 0.15
     solving: float = 0.7
     worth: float = 0.6
     variables_per_second: float = 5_000.0

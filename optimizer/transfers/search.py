@@ -62,6 +62,7 @@ class TransferSearch:
         self._told: SimpleQueue[tuple[int | None, float | Floats]] = SimpleQueue()
         self._behind: tuple[Sequence[tuple[int, Ints]], int] = (), run.values[tier]
         self._heard, self._least = 0.0, run.values[tier]
+        self._arranged = 0
 
     def search_here(self, deadline: Deadline) -> None:
         """Let a solver work in this process, which listens soon enough where the program is small."""
@@ -147,7 +148,9 @@ class TransferSearch:
 
     def _end(self, deadline: Deadline) -> None:
         self._take()  # what was said while solvers came to their end
-        self._arrange_last(deadline, deadline.remaining)
+        # A solution that was worth the time so far is worth a little more of it.
+        beyond = min(self._parameters.arranging, self._parameters.beyond * self._run.left)
+        self._arrange_last(deadline, max(deadline.remaining, beyond))
 
     def _arrange_last(self, deadline: Deadline, seconds: float) -> None:
         """Arrange the last solution if rules between nodes have kept its placement from being as good."""
@@ -207,9 +210,12 @@ class TransferSearch:
     def _arrange(self, changes: Sequence[tuple[int, Ints]], worth: int, seconds: float, stop: Stop) -> None:
         """Let CP-SAT choose pods for a solution that broke rules between nodes, on the nodes that it changes.
 
-        Other nodes are as they start: all moves are for this solution. A better one ends it.
+        Other nodes are as they start: all moves are for this solution. A better one ends it. A single worker with all
+        constraints in its relaxation comes to the best arrangement of so few variables sooner than several do that have
+        to share the processors.
         """
         run, problem, kind = self._run, self._run.evaluator.problem, self._program.programs.kind
+        self._arranged += 1  # where time was short, another seed finds other arrangements
         kinds = {k for _, change in changes for k in np.flatnonzero(change).tolist()}
         counted = costs_of_waiting(problem, self._tier) > 0
         free = freed(problem, problem.start, {n for n, _ in changes}, kinds, kind, counted)
@@ -219,7 +225,7 @@ class TransferSearch:
                 self._tier,
                 problem.start,
                 free,
-                SolverLimits(max(0.1, seconds), workers=self._options.workers, seed=self._options.seed),
+                SolverLimits(max(0.1, seconds), seed=self._options.seed + self._arranged, linear=True),
                 self._cpsat,
                 lambda: stop.is_set() or self._least < worth,
                 run.values[: self._tier],
