@@ -1,9 +1,9 @@
 """Random cases: how many are tried, what a failure leaves behind, and how many of them have to be to the point.
 
-`cases` is hypothesis' ``given`` with the number of cases. They are the same whenever the same test files are run: hypothesis
-draws some numbers from the constants of the modules that are loaded. ``STOWPLAN_SEEDS=500`` asks for at least so many
-from every test, and for other ones at each run. The smallest case that fails is printed as JSON and saved to a file
-that the message names; `load` reads it back.
+`cases` is hypothesis' ``given`` with the number of cases. They are the same whenever the same test files are run:
+hypothesis draws some numbers from the constants of the modules that are loaded. ``STOWPLAN_SEEDS=500`` asks for at
+least so many from every test, and for other ones at each run. The smallest case that fails is printed as JSON and saved
+to a file that the message names; `load` reads it back.
 """
 
 from __future__ import annotations
