@@ -110,6 +110,7 @@ def build(
     *,
     lexicographic: bool = False,
     curves_held: bool = False,
+    below: int | None = None,
     largest_span: int = CpSatParameters().largest_span,
 ) -> TierModel:
     """Build the model of one tier over the free part of a placement.
@@ -127,6 +128,8 @@ def build(
     curves_held
         Hold each term of curves in the tier at its value, and minimize the rest. The objective is then not the value of
         a tier either, and later tiers break ties before the curves.
+    below
+        What the tier must be below, where its value is the objective.
     largest_span
         Range of the objective up to which later tiers are added.
     """
@@ -165,4 +168,6 @@ def build(
             objective = following.plus_all(objective, span)
     elif not curves_held:
         objective.constant += values[tier] - builder.value(objective)
+        if below is not None:
+            builder.at_most(objective, below - 1)
     return TierModel(builder.minimize(objective), variables)

@@ -60,7 +60,7 @@ def rearranged(
     stopped: Callable[[], bool],
     reached: Sequence[int] | None = None,
     *,
-    lexicographic: bool = True,
+    below: int | None = None,
 ) -> tuple[Placement | None, float]:
     """Return the best placement found that changes the free part alone, and the deterministic time that it took.
 
@@ -70,8 +70,8 @@ def rearranged(
         A legal placement.
     reached
         What tiers before ``tier`` may come to, by default what they are in the placement.
-    lexicographic
-        Whether later tiers break ties.
+    below
+        What the tier must be below, whatever later tiers are; else these break ties.
     """
     values = index.evaluator.evaluate(placement).values
     model = build(
@@ -81,7 +81,8 @@ def rearranged(
         placement,
         values,
         free,
-        lexicographic=lexicographic,
+        lexicographic=below is None,
+        below=below,
         largest_span=parameters.largest_span,
     )
     limits = replace(limits, symmetry_variables=parameters.symmetry_variables)

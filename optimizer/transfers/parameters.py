@@ -33,9 +33,11 @@ class TransferParameters:
         The least nodes of such a part that are worth it, and the most: few moves change few nodes.
     relaxing_share
         Share of the time that the relaxation may take, and then the bound from its duals.
-    patience, arranging, beyond
-        Seconds without a better solution after which CP-SAT chooses pods for the last one, those that it has, and the
-        share of what the solve has left that it may take for that when the turn is over.
+    patience, arranging
+        Seconds without a better solution after which CP-SAT chooses pods for the last one, and those that it has.
+    arranging_share, beyond
+        When solvers have ended: the share of what is left of the turn that it has for that, and the share of what the
+        solve has left that it has in any case.
     solving
         Part of the time for solvers of cores; the rest is for placing what they found last.
     worth
@@ -51,7 +53,7 @@ class TransferParameters:
     cored_room_share: float = 0.4
     moves_share: float = 0.6
     far: float = 0.06
-    far_share: float = 0.15
+    far_share: float = 0.4
     largest_here: int = 1_000
     largest_whole: int = 30_000
     largest: int = 120_000
@@ -67,6 +69,7 @@ class TransferParameters:
     relaxing_share: float = 0.3
     patience: float = 0.4
     arranging: float = 1.5
+    arranging_share: float = 0.7
     beyond: float = 0.15
     solving: float = 0.7
     worth: float = 0.6

@@ -3,14 +3,15 @@
 With ``a[n,k]`` pods that come, ``d[n,k]`` that leave, ``o[n]`` for a node in use and ``u[k]`` pods without a node:
 
     min Σ linear[n,k]·(a[n,k] − d[n,k]) + Σ move[k]·d[n,k] + Σ opening[n]·o[n] + Σ unplaced[k]·u[k]
-    Σ_k demand_r[k]·(a[n,k] − d[n,k]) ≤ max(0, capacity[n,r] − load[n,r])        for every node and capacity
-    Σ_k demand_r[k]·a[n,k] ≤ capacity[n,r]·o[n],   d[n,k] ≥ start[n,k]·(1 − o[n])
+    load[n,r] + Σ_k demand_r[k]·(a[n,k] − d[n,k]) ≤ max(load[n,r], capacity[n,r])·o[n]    for every node and capacity
+    d[n,k] ≥ start[n,k]·(1 − o[n])
     Σ_n (a[n,k] − d[n,k]) + u[k] = size[k] − Σ_n start[n,k]                      for every kind
     Σ_k move_e[k]·Σ_n d[n,k] + Σ_k unplaced_e[k]·u[k] + Σ_n opening_e[n]·o[n] ≤ most_e
     Σ_{n,k} move_e[k]·start[n,k]·(1 − o[n]) ≤ most_e                             where that side constraint counts moves
 
-The last row is implied, but as a knapsack of the nodes that are emptied it has cover cuts, which the solver finds. What
-kinds and nodes are, `node_programs` says; rules between nodes are left out, so that the value is a lower bound.
+Where using a node costs nothing, ``o[n]`` is 1. The last row is implied, but as a knapsack of the nodes that are
+emptied it has cover cuts, which the solver finds. What kinds and nodes are, `node_programs` says; rules between nodes
+are left out, so that the value is a lower bound.
 
 Demands are whole numbers up to `FINEST`, larger ones are divided and rounded so that no placement is excluded: one such
 number is far more than the tolerances of a solver in floating point. Its bounds are trusted with that, not verified.
@@ -19,6 +20,7 @@ number is far more than the tolerances of a solver in floating point. Its bounds
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -152,6 +154,16 @@ class TransferProgram:
         parts = [np.maximum(0, change[a, b]), np.maximum(0, -change[c, d]), used, waiting]
         return np.concatenate(parts).astype(np.float64)
 
+    def emptied(self, changes: Sequence[tuple[int, Ints]]) -> Ints:
+        """Return which nodes that cost something have pods at the start, and none after changes ``(node, [k])``."""
+        nodes = [n for n, change in changes if self.start[n].any() and not (self.start[n] + change).any()]
+        return np.intersect1d(np.array(nodes, dtype=np.int64), self._used)
+
+    def in_use(self, nodes: Ints) -> Row:
+        """Return the row that at least one of some nodes that cost something is in use."""
+        columns = self._first_used + np.searchsorted(self._used, nodes)
+        return Row.of(1.0, INFINITE, columns, np.ones(len(nodes), dtype=np.int64))
+
     def order(self, come: Floats, leave: Floats) -> tuple[Ints, int]:
         """``[i]`` the variables by rank, those first that count no pods of a node; and how many these are.
 
@@ -199,10 +211,11 @@ class TransferProgram:
             if demand[here].any():
                 columns = np.concatenate([arriving, leaving])
                 amounts = np.concatenate([down[here], -up[there]])
-                rows.append(Row.of(-INFINITE, float(max(0, room - load) // unit), columns, amounts))
-            if used is not None and len(arriving) and (demand[here] >= 0).all() and (demand[there] >= 0).all():
-                amounts = np.append(down[here], -(max(0, room) // unit))
-                rows.append(Row.of(-INFINITE, 0.0, np.append(arriving, used), amounts))
+                most, away = max(0, room - load) // unit, 0
+                if used is not None:  # a node that is not has lost all its pods, and nothing comes
+                    away = int(up[there] @ self.start[n, there])
+                    columns, amounts = np.append(columns, used), np.append(amounts, -(most + away))
+                rows.append(Row.of(-INFINITE, float(most if used is None else -away), columns, amounts))
         if used is not None:
             for column, k in zip(leaving.tolist(), there.tolist(), strict=True):
                 pods = int(self.start[n, k])

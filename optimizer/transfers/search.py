@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
 from functools import cached_property, partial
 from queue import SimpleQueue
 
@@ -63,6 +64,7 @@ class TransferSearch:
         self._behind: tuple[Sequence[tuple[int, Ints]], int] = (), run.values[tier]
         self._heard, self._least = 0.0, run.values[tier]
         self._arranged = 0
+        self._kept: Ints = np.empty(0, dtype=np.int64)
 
     def search_here(self, deadline: Deadline) -> None:
         """Let a solver work in this process, which listens soon enough where the program is small."""
@@ -74,6 +76,7 @@ class TransferSearch:
         until = time.monotonic() + deadline.remaining
         solve(self._program.whole, until, lambda: deadline.over or not self._matters, hear)
         self._end(deadline)
+        self._search_others(deadline)
 
     def search_beside(self, deadline: Deadline, processors: int) -> None:
         """Let solvers work in processes until one has ended, or time is up; place what they find.
@@ -92,6 +95,7 @@ class TransferSearch:
             ]
             self._listen(deadline, pending, until)
         self._end(deadline)
+        self._search_others(deadline)
 
     def search_cores(self, deadline: Deadline, come: Floats, leave: Floats, *, whole: bool) -> None:
         """Let one solver work on cores in a process, and another one on the whole program; place what they find.
@@ -126,6 +130,33 @@ class TransferSearch:
             self._listen(deadline, pending, until)
         self._end(deadline)
 
+    def _search_others(self, deadline: Deadline) -> None:
+        """Search solutions that are better than the incumbent, where the last one could not be arranged.
+
+        At least one of the nodes that its arrangement kept in use, or else of all that it empties, is in use then.
+        """
+        program, kept = self._program, []
+        while self._kept.size and self._matters and not deadline.over and deadline.remaining > self._parameters.worth:
+            value = self._run.values[self._tier]
+            kept.append(program.in_use(self._kept))
+            better = program.below(value)
+            if better is None:
+                return
+            self._behind, self._least, self._kept = ((), value), value, self._kept[:0]
+            other = replace(better, rows=(*better.rows, *kept))
+
+            def hear(word: float | Floats) -> None:
+                if not isinstance(word, float):  # bounds are those of other solutions alone
+                    self._hear(None, word)
+
+            until = time.monotonic() + deadline.remaining
+            if program.variables <= self._parameters.largest_here:
+                solve(other, until, lambda: deadline.over or not self._matters, hear)
+            else:
+                with Workers(1) as workers:
+                    self._listen(deadline, [workers.submit_telling(hear, solve_beside, other, until)], until)
+            self._end(deadline)
+
     @property
     def _beginning(self) -> Placement:
         """The start, from which solvers find more than from what others have made of it; or else the incumbent."""
@@ -150,7 +181,7 @@ class TransferSearch:
         self._take()  # what was said while solvers came to their end
         # A solution that was worth the time so far is worth a little more of it.
         beyond = min(self._parameters.arranging, self._parameters.beyond * self._run.left)
-        self._arrange_last(deadline, max(deadline.remaining, beyond))
+        self._arrange_last(deadline, max(self._parameters.arranging_share * deadline.remaining, beyond))
 
     def _arrange_last(self, deadline: Deadline, seconds: float) -> None:
         """Arrange the last solution if rules between nodes have kept its placement from being as good."""
@@ -212,7 +243,7 @@ class TransferSearch:
 
         Other nodes are as they start: all moves are for this solution. A better one ends it. A single worker with all
         constraints in its relaxation comes to the best arrangement of so few variables sooner than several do that have
-        to share the processors.
+        to share the processors, and one that must be better than the incumbent sooner still.
         """
         run, problem, kind = self._run, self._run.evaluator.problem, self._program.programs.kind
         self._arranged += 1  # where time was short, another seed finds other arrangements
@@ -229,10 +260,14 @@ class TransferSearch:
                 self._cpsat,
                 lambda: stop.is_set() or self._least < worth,
                 run.values[: self._tier],
-                lexicographic=False,
+                below=run.values[self._tier],
             )
         except InternalError as error:
             run.note(f"a solution of the {NAME} was not arranged: {error}")
             return
         if placement is not None:
             run.offer(placement, NAME)
+        if run.values[self._tier] > worth:
+            emptied = self._program.emptied(changes)
+            kept = emptied[:0] if placement is None else np.intersect1d(emptied, placement.node)
+            self._kept = kept if kept.size else emptied

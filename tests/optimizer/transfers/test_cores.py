@@ -162,6 +162,6 @@ def test_sub_problems_may_have_no_solution_as_good_as_what_is_asked() -> None:
     assert not len(free.waiting)
     limits, asked = SolverLimits(10.0), (0, 0)
     placement, _ = rearranged(
-        Index(evaluator), 2, problem.start, free, limits, CpSatParameters(), lambda: False, asked, lexicographic=False
+        Index(evaluator), 2, problem.start, free, limits, CpSatParameters(), lambda: False, asked, below=2**40
     )
     assert placement is None

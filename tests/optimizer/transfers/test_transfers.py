@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import psutil
+import pytest
 
 from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.arrays import Floats
@@ -49,6 +51,7 @@ from tests.optimizer.node_changes.test_node_changes import limited
 from tests.support.brute_force import best, legal_values
 from tests.support.cases import cases, count
 from tests.support.choices import Choices, drawn
+from tests.support.clusters import labels, node, pod, snapshot
 from tests.support.problems import WHERE, random_problem
 from tests.support.random_clusters import Setup, random_cluster
 
@@ -244,3 +247,37 @@ def test_a_stop_ends_it_and_what_is_deterministic_is_left_alone() -> None:
         turns_of(run, options).take_first(len(run.values))
         assert run.best is problem.start
     assert np.all(np.array(run.bounds) == 0)
+
+
+def test_where_rules_between_nodes_keep_a_solution_from_being_placed_others_are_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    zone = "topology.kubernetes.io/zone"
+
+    def apart(name: str) -> dict[str, Any]:
+        term = {"labelSelector": labels(group=name), "topologyKey": zone}
+        return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+    full = [node(f"n{i}", cpu="1", labels={zone: "here"}) for i in range(6)]
+    large = node("n6", cpu="16", labels={zone: "there"})
+    # Each of six pods could leave its node, for all that the program knows; five of them have a replica there already.
+    pods = [pod("free", "n3", owner="ReplicaSet/free")]
+    for i in (0, 1, 2, 4, 5):
+        same = {"owner": f"ReplicaSet/r{i}", "labels": {"group": f"r{i}"}, "affinity": apart(f"r{i}")}
+        pods += [pod(f"here-{i}", f"n{i}", **same), pod(f"there-{i}", "n6", **same)]
+    problem = make_problem(snapshot(nodes=[*full, large], pods=pods), Settings(objective="pack", max_moves=1)).problem
+    tier = next(t for t, each in enumerate(problem.tiers) if each.counts(Open))
+    before, asked = TransferProgram.in_use, []
+    monkeypatch.setattr(
+        TransferProgram, "in_use", lambda self, nodes: asked.append(nodes.tolist()) or before(self, nodes)
+    )
+    for here in (0, TransferParameters().largest_here):
+        asked.clear()
+        options = Options(time_limit=30.0)
+        run = Run.begun(Evaluator(problem), options, Stop())
+        turns_of(run, options, TransferParameters(largest_here=here)).take(tier)
+        assert (run.values[tier], run.bounds[tier]) == (6, 6)
+        assert asked, "the first solution could be placed"
+        assert len({tuple(nodes) for nodes in asked}) == len(asked) <= 5
+        assert all(nodes in ([0], [1], [2], [4], [5]) for nodes in asked)
+        assert not run.notes
