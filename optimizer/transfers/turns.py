@@ -120,6 +120,6 @@ class TransferTurns:
             return chosen.cored_room_share if self._has_cores(tier) else chosen.room_share
         if not counted.counts(Open):
             return chosen.moves_share
-        # With many moves, solvers seldom come to an end; what closes nodes one by one finds more in the time.
+        # With many moves, solvers seldom come to an end; what closes nodes one by one finds more then.
         far = self._run.values[tier] - self._run.bounds[tier] > chosen.far * self._run.values[tier]
         return chosen.far_share if far else chosen.share
