@@ -164,6 +164,17 @@ class TransferProgram:
         columns = self._first_used + np.searchsorted(self._used, nodes)
         return Row.of(1.0, INFINITE, columns, np.ones(len(nodes), dtype=np.int64))
 
+    def fewer_leave(self, changes: Sequence[tuple[int, Ints]]) -> Row | None:
+        """Return the row that not all pods leave that do so by changes ``(node, [k])``; ``None`` if none does."""
+        left = np.zeros_like(self.start)
+        for n, change in changes:
+            left[n] = np.maximum(0, -change)
+        pods = left[tuple(self._leave.T)]
+        columns = np.flatnonzero(pods)
+        if not columns.size:
+            return None
+        return Row.of(-INFINITE, float(pods.sum() - 1), self._first_leave + columns, np.ones_like(columns))
+
     def order(self, come: Floats, leave: Floats) -> tuple[Ints, int]:
         """``[i]`` the variables by rank, those first that count no pods of a node; and how many these are.
 

@@ -30,7 +30,7 @@ from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.transfers.cores import CoreSearch, search_cores_beside
 from stowplan.optimizer.transfers.parameters import TransferParameters
 from stowplan.optimizer.transfers.program import TransferProgram
-from stowplan.optimizer.transfers.solver import IntegerProgram, solve, solve_beside
+from stowplan.optimizer.transfers.solver import IntegerProgram, Row, solve, solve_beside
 
 NAME = "program of transfers"
 """What results call it."""
@@ -64,7 +64,7 @@ class TransferSearch:
         self._behind: tuple[Sequence[tuple[int, Ints]], int] = (), run.values[tier]
         self._heard, self._least = 0.0, run.values[tier]
         self._arranged = 0
-        self._kept: Ints = np.empty(0, dtype=np.int64)
+        self._other: Row | None = None
 
     def search_here(self, deadline: Deadline) -> None:
         """Let a solver work in this process, which listens soon enough where the program is small."""
@@ -129,21 +129,24 @@ class TransferSearch:
                 pending.append(workers.submit_telling(hear, solve_beside, program.whole, until))
             self._listen(deadline, pending, until)
         self._end(deadline)
+        if whole:
+            self._search_others(deadline)
 
     def _search_others(self, deadline: Deadline) -> None:
         """Search solutions that are better than the incumbent, where the last one could not be arranged.
 
         At least one of the nodes that its arrangement kept in use, or else of all that it empties, is in use then.
+        Where it empties none, not all pods leave that left.
         """
-        program, kept = self._program, []
-        while self._kept.size and self._matters and not deadline.over and deadline.remaining > self._parameters.worth:
+        program, rows = self._program, []
+        while self._other and self._matters and not deadline.over and deadline.remaining > self._parameters.worth:
             value = self._run.values[self._tier]
-            kept.append(program.in_use(self._kept))
+            rows.append(self._other)
             better = program.below(value)
             if better is None:
                 return
-            self._behind, self._least, self._kept = ((), value), value, self._kept[:0]
-            other = replace(better, rows=(*better.rows, *kept))
+            self._behind, self._least, self._other = ((), value), value, None
+            other = replace(better, rows=(*better.rows, *rows))
 
             def hear(word: float | Floats) -> None:
                 if not isinstance(word, float):  # bounds are those of other solutions alone
@@ -270,4 +273,5 @@ class TransferSearch:
         if run.values[self._tier] > worth:
             emptied = self._program.emptied(changes)
             kept = emptied[:0] if placement is None else np.intersect1d(emptied, placement.node)
-            self._kept = kept if kept.size else emptied
+            nodes = kept if kept.size else emptied
+            self._other = self._program.in_use(nodes) if nodes.size else self._program.fewer_leave(changes)
