@@ -193,16 +193,16 @@ def _devices(rule: Devices, builder: Builder, variables: Variables, places: Plac
 
 
 def _move_budget(rule: MoveBudget, builder: Builder, variables: Variables) -> None:
-    _limit_moves(variables.scope.problem.start, variables.started(), rule.limit, builder, variables)
+    limit_moves(variables.scope.problem.start, variables.started(), rule.limit, builder, variables)
 
 
 def _group_move_budget(rule: GroupMoveBudget, builder: Builder, variables: Variables) -> None:
     rows = set(variables.scope.rows(rule.group).tolist())
     started = [(r, j) for r, j in variables.started() if r in rows]
-    _limit_moves(variables.scope.problem.start.only(rule.group), started, rule.limit, builder, variables)
+    limit_moves(variables.scope.problem.start.only(rule.group), started, rule.limit, builder, variables)
 
 
-def _limit_moves(
+def limit_moves(
     start: Placement, started: Sequence[tuple[int, int]], limit: int, builder: Builder, variables: Variables
 ) -> None:
     """Limit the moves of some pods; what of them moved elsewhere is a constant."""

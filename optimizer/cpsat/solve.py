@@ -9,7 +9,7 @@ from stowplan.models.options import MANY_WORKERS
 from stowplan.models.problem import CURVES, DomainCurve, NodeCurve, Placement, Problem
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
-from stowplan.optimizer.cpsat.rules import post
+from stowplan.optimizer.cpsat.rules import limit_moves, post
 from stowplan.optimizer.cpsat.task import SolverLimits, Task, solve_task
 from stowplan.optimizer.cpsat.terms import Terms
 from stowplan.optimizer.cpsat.variables import Variables
@@ -111,6 +111,7 @@ def build(
     lexicographic: bool = False,
     curves_held: bool = False,
     below: int | None = None,
+    most_moves: int | None = None,
     largest_span: int = CpSatParameters().largest_span,
 ) -> TierModel:
     """Build the model of one tier over the free part of a placement.
@@ -130,6 +131,8 @@ def build(
         a tier either, and later tiers break ties before the curves.
     below
         What the tier must be below, where its value is the objective.
+    most_moves
+        A limit on moves besides those of the problem.
     largest_span
         Range of the objective up to which later tiers are added.
     """
@@ -142,6 +145,8 @@ def build(
     for i in touched:
         rule = problem.rules[i]
         post(rule, builder, variables, Places(rule, index.before.get(i), builder, variables, violation))
+    if most_moves is not None:
+        limit_moves(problem.start, variables.started(), most_moves, builder, variables)
     terms = Terms(builder, variables, violation)
 
     def total(number: int, *, hold: bool = False) -> Linear:

@@ -61,6 +61,7 @@ def rearranged(
     reached: Sequence[int] | None = None,
     *,
     below: int | None = None,
+    most_moves: int | None = None,
 ) -> tuple[Placement | None, float]:
     """Return the best placement found that changes the free part alone, and the deterministic time that it took.
 
@@ -72,6 +73,8 @@ def rearranged(
         What tiers before ``tier`` may come to, by default what they are in the placement.
     below
         What the tier must be below, whatever later tiers are; else these break ties.
+    most_moves
+        A limit on moves besides those of the problem.
     """
     values = index.evaluator.evaluate(placement).values
     model = build(
@@ -83,6 +86,7 @@ def rearranged(
         free,
         lexicographic=below is None,
         below=below,
+        most_moves=most_moves,
         largest_span=parameters.largest_span,
     )
     limits = replace(limits, symmetry_variables=parameters.symmetry_variables)

@@ -35,6 +35,8 @@ class TransferParameters:
         Share of the time that the relaxation may take, and then the bound from its duals.
     patience, arranging
         Seconds without a better solution after which CP-SAT chooses pods for the last one, and those that it has.
+    arranging_moves
+        The most moves that it may use, as a multiple of those of the solution.
     arranging_share, beyond
         When solvers have ended: the share of what is left of the turn that it has for that, and the share of what the
         solve has left that it has in any case.
@@ -69,6 +71,7 @@ class TransferParameters:
     relaxing_share: float = 0.3
     patience: float = 0.4
     arranging: float = 1.5
+    arranging_moves: float = 1.25
     arranging_share: float = 0.7
     beyond: float = 0.15
     solving: float = 0.7

@@ -246,11 +246,13 @@ class TransferSearch:
 
         Other nodes are as they start: all moves are for this solution. A better one ends it. A single worker with all
         constraints in its relaxation comes to the best arrangement of so few variables sooner than several do that have
-        to share the processors, and one that must be better than the incumbent sooner still.
+        to share the processors, and one that must be better than the incumbent sooner still. It may use a few more
+        moves than the solution, not all there are: tiers that follow need them.
         """
         run, problem, kind = self._run, self._run.evaluator.problem, self._program.programs.kind
         self._arranged += 1  # where time was short, another seed finds other arrangements
         kinds = {k for _, change in changes for k in np.flatnonzero(change).tolist()}
+        leaving = -sum(int(np.minimum(change, 0).sum()) for _, change in changes)
         counted = costs_of_waiting(problem, self._tier) > 0
         free = freed(problem, problem.start, {n for n, _ in changes}, kinds, kind, counted)
         try:
@@ -264,6 +266,7 @@ class TransferSearch:
                 lambda: stop.is_set() or self._least < worth,
                 run.values[: self._tier],
                 below=run.values[self._tier],
+                most_moves=int(self._parameters.arranging_moves * leaving) + 1,
             )
         except InternalError as error:
             run.note(f"a solution of the {NAME} was not arranged: {error}")

@@ -165,3 +165,31 @@ def test_sub_problems_may_have_no_solution_as_good_as_what_is_asked() -> None:
         Index(evaluator), 2, problem.start, free, limits, CpSatParameters(), lambda: False, asked, below=2**40
     )
     assert placement is None
+
+
+def test_sub_problems_may_have_fewer_moves_than_the_problem() -> None:
+    problem = make_problem(synthetic_snapshot(10, 100, 1, fill=1.0), Settings(objective="balance", max_moves=9)).problem
+    tier = 1  # counts pods that wait
+    evaluator, nodes = Evaluator(problem), len(problem.nodes)
+    kinds = np.arange(len(problem.classes))
+    free = freed(problem, problem.start, range(nodes), kinds.tolist(), kinds)
+    given = evaluator.evaluate(problem.start).values
+    waiting = []
+    for most in (0, 1, 3, 9):
+        found, _ = rearranged(
+            Index(evaluator),
+            tier,
+            problem.start,
+            free,
+            SolverLimits(10.0, linear=True),
+            CpSatParameters(),
+            lambda: False,
+            given[:tier],
+            below=given[tier] + 1,
+            most_moves=most,
+        )
+        assert found is not None
+        assert problem.start.moved(found, nodes) <= most
+        waiting.append(evaluator.evaluate(found).values[tier])
+    assert waiting == sorted(waiting, reverse=True)
+    assert waiting[0] > waiting[-1]

@@ -275,7 +275,7 @@ def test_where_rules_between_nodes_keep_a_solution_from_being_placed_others_are_
         asked.clear()
         options = Options(time_limit=30.0)
         run = Run.begun(Evaluator(problem), options, Stop())
-        turns_of(run, options, TransferParameters(largest_here=here)).take(tier)
+        turns_of(run, options, TransferParameters(largest_here=here), 1).take(tier)  # one solver, one solution
         assert (run.values[tier], run.bounds[tier]) == (6, 6)
         assert asked, "the first solution could be placed"
         assert len({tuple(nodes) for nodes in asked}) == len(asked) <= 5
