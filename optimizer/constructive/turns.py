@@ -24,6 +24,7 @@ class ConstructiveTurns:
         run = self._run
         if run.over or run.closed:
             return
+        waits = self._waits(tiers)
         with run.stage(NAME, self._share(tiers)) as deadline:
             warm_start(
                 run.evaluator,
@@ -33,7 +34,8 @@ class ConstructiveTurns:
                 tiers=tiers,
                 parameters=self._parameters,
             )
-        if tiers == len(run.values):
+        cut = waits and deadline.over  # all tiers have a longer turn once it is known which pods have to wait
+        if tiers == len(run.values) and not cut:
             self._done = run.values[:-1]
 
     def take_once(self) -> None:
@@ -41,10 +43,16 @@ class ConstructiveTurns:
         if self._done != self._run.values[:-1]:
             self.take(len(self._run.values))
 
+    def _waits(self, tiers: int) -> bool:
+        """Whether moves are limited, and pods wait that one of the first tiers counts."""
+        run, problem = self._run, self._run.evaluator.problem
+        waits = any(run.is_open(tier) and problem.tiers[tier].counts_unscheduled for tier in range(tiers))
+        return waits and problem.move_limit is not None
+
     def _share(self, tiers: int) -> float:
         run, chosen, problem = self._run, self._parameters, self._run.evaluator.problem
         if problem.move_limit is not None:
-            if not any(run.is_open(tier) and problem.tiers[tier].counts_unscheduled for tier in range(tiers)):
+            if not self._waits(tiers):
                 return chosen.share
             # Few moves that let pods in are found by engines that look further.
             most = max(chosen.waiting_seconds, chosen.waiting_of_node * len(problem.nodes))
